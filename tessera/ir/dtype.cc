@@ -42,7 +42,7 @@ Result<DType> parse_dtype(std::string_view name) {
   std::string known;
   for (const DTypeInfo& candidate : kInfo) {
     if (candidate.name == name) return candidate.dtype;
-    absl::StrAppend(&known, known.empty() ? "" : ", ", candidate.name);
+    str_append(&known, known.empty() ? "" : ", ", candidate.name);
   }
   return invalid_argument("unknown dtype '", name, "'; known are ", known);
 }

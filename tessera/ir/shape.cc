@@ -15,11 +15,11 @@ int64_t Shape::elements() const {
 int64_t Shape::host_bytes() const { return elements() * dtype_host_bytes(dtype); }
 
 std::string to_string(const Shape& shape) {
-  return absl::StrCat(dtype_name(shape.dtype), dims_to_string(shape.dims));
+  return str_cat(dtype_name(shape.dtype), dims_to_string(shape.dims));
 }
 
 std::string dims_to_string(std::span<const int64_t> dims) {
-  return absl::StrCat("[", absl::StrJoin(dims, ","), "]");
+  return str_cat("[", absl::StrJoin(dims, ","), "]");
 }
 
 Result<Dims> broadcast_dims(std::span<const int64_t> a, std::span<const int64_t> b) {
