@@ -13,14 +13,14 @@ struct DTypeInfo {
 };
 
 constexpr std::array kInfo = {
-    DTypeInfo{DType::kBool, "bool", 1},          DTypeInfo{DType::kS4, "s4", 4},
-    DTypeInfo{DType::kS8, "s8", 8},              DTypeInfo{DType::kS16, "s16", 16},
-    DTypeInfo{DType::kS32, "s32", 32},           DTypeInfo{DType::kS64, "s64", 64},
-    DTypeInfo{DType::kU4, "u4", 4},              DTypeInfo{DType::kU8, "u8", 8},
-    DTypeInfo{DType::kU16, "u16", 16},           DTypeInfo{DType::kU32, "u32", 32},
-    DTypeInfo{DType::kU64, "u64", 64},           DTypeInfo{DType::kF8E4M3FN, "f8e4m3fn", 8},
-    DTypeInfo{DType::kF8E5M2, "f8e5m2", 8},      DTypeInfo{DType::kBF16, "bf16", 16},
-    DTypeInfo{DType::kF16, "f16", 16},           DTypeInfo{DType::kF32, "f32", 32},
+    DTypeInfo{DType::kBool, "bool", 1},     DTypeInfo{DType::kS4, "s4", 4},
+    DTypeInfo{DType::kS8, "s8", 8},         DTypeInfo{DType::kS16, "s16", 16},
+    DTypeInfo{DType::kS32, "s32", 32},      DTypeInfo{DType::kS64, "s64", 64},
+    DTypeInfo{DType::kU4, "u4", 4},         DTypeInfo{DType::kU8, "u8", 8},
+    DTypeInfo{DType::kU16, "u16", 16},      DTypeInfo{DType::kU32, "u32", 32},
+    DTypeInfo{DType::kU64, "u64", 64},      DTypeInfo{DType::kF8E4M3FN, "f8e4m3fn", 8},
+    DTypeInfo{DType::kF8E5M2, "f8e5m2", 8}, DTypeInfo{DType::kBF16, "bf16", 16},
+    DTypeInfo{DType::kF16, "f16", 16},      DTypeInfo{DType::kF32, "f32", 32},
     DTypeInfo{DType::kF64, "f64", 64},
 };
 

@@ -32,7 +32,8 @@ enum class DType : uint8_t {
 /// Every dtype, in the order of the enumeration.
 std::span<const DType> all_dtypes();
 
-/// "f32", "bf16", "s32", "u4", "bool", "f8e4m3fn": what configs, errors and checkpoints' manifests say.
+/// "f32", "bf16", "s32", "u4", "bool", "f8e4m3fn": what configs, errors and checkpoints' manifests
+/// say.
 std::string_view dtype_name(DType dtype);
 
 /// The inverse of dtype_name; an error lists the names there are.

@@ -9,14 +9,16 @@
 
 namespace tessera {
 
-/// A tensor in host memory: dense, row-major, owned. Four-bit integers take one byte an element; bool is 0 or 1 in a byte.
+/// A tensor in host memory: dense, row-major, owned. Four-bit integers take one byte an element;
+/// bool is 0 or 1 in a byte.
 class HostArray {
  public:
   HostArray() = default;
   /// Zeros.
   explicit HostArray(Shape shape) : shape_(std::move(shape)), bytes_(shape_.host_bytes()) {}
 
-  /// Copies `values`, whose count must be the product of `dims` and whose type must be as wide as `dtype`.
+  /// Copies `values`, whose count must be the product of `dims` and whose type must be as wide as
+  /// `dtype`.
   template <typename T>
   static HostArray from(DType dtype, Dims dims, std::span<const T> values) {
     HostArray array(Shape{dtype, std::move(dims)});
