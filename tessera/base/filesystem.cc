@@ -5,10 +5,15 @@
 namespace tessera {
 
 Result<std::string> FileSystem::read_file(const std::string& path) {
-  ASSIGN_OR_RETURN(const int64_t size, file_size(path));
-  std::string text(static_cast<size_t>(size), '\0');
-  RETURN_IF_ERROR(read_range(path, 0, std::as_writable_bytes(std::span(text))));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, open_file(path));
+  std::string text(static_cast<size_t>(file->size_bytes()), '\0');
+  RETURN_IF_ERROR(file->read_at(0, std::as_writable_bytes(std::span(text))));
   return text;
+}
+
+Status FileSystem::read_range(const std::string& path, int64_t offset, std::span<std::byte> out) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, open_file(path));
+  return file->read_at(offset, out);
 }
 
 Result<int64_t> FileSystem::file_size(const std::string& path) {

@@ -20,6 +20,16 @@ struct FileInfo {
   int64_t size_bytes = 0;
 };
 
+/// A file open for reading. Any thread, any number at once.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  /// The size when it was opened.
+  virtual int64_t size_bytes() const = 0;
+  /// Fills `out` with the bytes from `offset` on; OUT_OF_RANGE when the file ends before.
+  virtual Status read_at(int64_t offset, std::span<std::byte> out) const = 0;
+};
+
 /// A file being written. One thread at a time. Destroying it without close() closes it and forgets
 /// errors.
 class WritableFile {
@@ -43,8 +53,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// Fills `out` with the bytes from `offset` on; OUT_OF_RANGE when the file ends before.
-  virtual Status read_range(const std::string& path, int64_t offset, std::span<std::byte> out) = 0;
+  virtual Result<std::unique_ptr<ReadableFile>> open_file(const std::string& path) = 0;
   /// Creates the file, or empties it. The parent directory must exist.
   virtual Result<std::unique_ptr<WritableFile>> create_file(const std::string& path) = 0;
   /// Creates the file, or writes after its end.
@@ -66,6 +75,8 @@ class FileSystem {
   // What follows is made from the above, so an injected fault strikes inside it too.
 
   Result<std::string> read_file(const std::string& path);
+  /// Fills `out` with the bytes from `offset` on; OUT_OF_RANGE when the file ends before.
+  Status read_range(const std::string& path, int64_t offset, std::span<std::byte> out);
   bool exists(const std::string& path) { return stat(path).ok(); }
   Result<int64_t> file_size(const std::string& path);
   /// Creates the directory and its missing parents. A new directory's name is durable after this.
@@ -85,7 +96,7 @@ class FileSystem {
 /// The local disk. Holds no state.
 class PosixFileSystem final : public FileSystem {
  public:
-  Status read_range(const std::string& path, int64_t offset, std::span<std::byte> out) override;
+  Result<std::unique_ptr<ReadableFile>> open_file(const std::string& path) override;
   Result<std::unique_ptr<WritableFile>> create_file(const std::string& path) override;
   Result<std::unique_ptr<WritableFile>> append_file(const std::string& path) override;
   Status create_dir(const std::string& path) override;

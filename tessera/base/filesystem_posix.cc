@@ -64,6 +64,35 @@ class Descriptor {
   int fd_;
 };
 
+class PosixReadableFile final : public ReadableFile {
+ public:
+  PosixReadableFile(std::string path, int fd, int64_t size_bytes)
+      : path_(std::move(path)), fd_(fd), size_bytes_(size_bytes) {}
+
+  int64_t size_bytes() const override { return size_bytes_; }
+
+  Status read_at(int64_t offset, std::span<std::byte> out) const override {
+    const size_t wanted = out.size();
+    while (!out.empty()) {
+      const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), offset);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return posix_error(path_, "read", errno);
+      if (got == 0) {
+        return absl::OutOfRangeError(str_cat(path_, ": ends at byte ", offset, ", ", out.size(),
+                                             " short of the ", wanted, " wanted"));
+      }
+      offset += got;
+      out = out.subspan(static_cast<size_t>(got));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string path_;
+  Descriptor fd_;
+  int64_t size_bytes_;
+};
+
 class PosixWritableFile final : public WritableFile {
  public:
   PosixWritableFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
@@ -114,23 +143,13 @@ FileInfo info_of(std::string name, const struct stat& file) {
 
 }  // namespace
 
-Status PosixFileSystem::read_range(const std::string& path, int64_t offset,
-                                   std::span<std::byte> out) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<std::unique_ptr<ReadableFile>> PosixFileSystem::open_file(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return posix_error(path, "open", errno);
-  const size_t wanted = out.size();
-  while (!out.empty()) {
-    const ssize_t got = ::pread(fd.get(), out.data(), out.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return posix_error(path, "read", errno);
-    if (got == 0) {
-      return absl::OutOfRangeError(str_cat(path, ": ends at byte ", offset, ", ", out.size(),
-                                           " short of the ", wanted, " wanted"));
-    }
-    offset += got;
-    out = out.subspan(static_cast<size_t>(got));
-  }
-  return absl::OkStatus();
+  struct stat file {};
+  if (::fstat(fd.get(), &file) != 0) return posix_error(path, "open", errno);
+  if (S_ISDIR(file.st_mode)) return posix_error(path, "open", EISDIR);
+  return std::make_unique<PosixReadableFile>(path, fd.release(), file.st_size);
 }
 
 Result<std::unique_ptr<WritableFile>> PosixFileSystem::create_file(const std::string& path) {
