@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/status.h"
+#include "tessera/ir/host_array.h"
+#include "tessera/pjrt/buffer.h"
+#include "tessera/pjrt/compile_options.h"
+#include "tessera/pjrt/device.h"
+#include "tessera/pjrt/event.h"
+#include "tessera/pjrt/executable.h"
+#include "tessera/pjrt/named_value.h"
+#include "tessera/pjrt/plugin.h"
+
+namespace tessera::pjrt {
+
+/// A part of a host tensor: `data` is its first element, and `byte_strides` (empty: dense) lead
+/// from there.
+struct HostView {
+  Shape shape;
+  const std::byte* data = nullptr;
+  std::vector<int64_t> byte_strides;
+};
+
+/// A connection to the devices of one plugin. Move-only handle; what it made keeps the connection
+/// open. Safe to use from several threads, except for moving and destroying.
+class Client {
+ public:
+  /// `options` are the plugin's own ("cpu_device_count"); an unknown one is the plugin's error.
+  static Result<Client> create(const Plugin& plugin, std::span<const NamedValue> options = {});
+
+  const Plugin& plugin() const { return plugin_; }
+  /// "cpu", "cuda", "tpu".
+  std::string platform_name() const;
+  std::string platform_version() const;
+  int process_index() const;
+
+  /// All devices of all processes, in ascending order of their ids.
+  std::span<const Device> devices() const { return devices_; }
+  /// Those of this process, in ascending order of their ids.
+  std::vector<Device> addressable_devices() const;
+  /// NOT_FOUND names the ids there are.
+  Result<Device> device(int id) const;
+
+  /// Copies `array` to `device`; the array may be changed or freed when the call returns.
+  Result<Buffer> to_device(const HostArray& array, const Device& device) const;
+  /// Copies a part of a tensor; the data may be changed or freed when the call returns.
+  Result<Buffer> to_device(const HostView& view, const Device& device) const;
+  /// Starts copying `array`, which is kept alive as long as the plugin reads it, be it as the
+  /// buffer's own memory.
+  Result<Buffer> to_device(std::shared_ptr<const HostArray> array, const Device& device) const;
+
+  /// Compiles a module in StableHLO, as text or bytecode.
+  Result<Executable> compile(std::string_view module, const CompileOptions& options) const;
+  /// Loads what Executable::serialize() gave, for the same plugin version and devices.
+  Result<Executable> deserialize(std::string_view serialized, const CompileOptions& options) const;
+
+ private:
+  Client(Plugin plugin, std::shared_ptr<const ClientHandle> handle);
+  Status list_devices();
+
+  Plugin plugin_;
+  std::shared_ptr<const ClientHandle> handle_;
+  std::vector<Device> devices_;
+};
+
+}  // namespace tessera::pjrt
