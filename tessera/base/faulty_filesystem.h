@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/base/filesystem.h"
+
+namespace tessera {
+
+/// A file system for tests: passes everything on to another one, counts what changes it, and fails
+/// where it is told.
+///
+/// Operations that count, one each: create_file, append_file, WritableFile::append, sync and close,
+/// create_dir, rename, remove, sync_dir. The first is number 0. Thread-safe; set the faults before
+/// the threads start.
+class FaultyFileSystem final : public FileSystem {
+ public:
+  explicit FaultyFileSystem(FileSystem& base) : base_(base) {}
+
+  /// Operation `index` fails with `status` and does nothing; the others go on as usual.
+  void fail_operation(int64_t index, Status status);
+  /// The process "dies" in operation `index`: a write stores half of its bytes, anything else
+  /// nothing, and whatever is called later, reading too, fails with ABORTED.
+  void crash_at(int64_t index);
+  /// The disk is full once `bytes` more have been written: RESOURCE_EXHAUSTED, as the real one
+  /// says.
+  void limit_bytes(int64_t bytes);
+  /// Forgets the faults and the crash.
+  void heal();
+
+  /// What a loss of power takes: bytes of files not synced, and names created or renamed in
+  /// directories not synced (the newest first; a rename that replaced a file, and removals, count
+  /// as durable). Then forgets what was pending.
+  Status lose_unsynced();
+
+  int64_t operations() const;
+  bool crashed() const;
+
+  Result<std::unique_ptr<ReadableFile>> open_file(const std::string& path) override;
+  Result<std::unique_ptr<WritableFile>> create_file(const std::string& path) override;
+  Result<std::unique_ptr<WritableFile>> append_file(const std::string& path) override;
+  Status create_dir(const std::string& path) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Status sync_dir(const std::string& path) override;
+  Result<std::vector<FileInfo>> list(const std::string& path) override;
+  Result<FileInfo> stat(const std::string& path) override;
+  Result<int64_t> free_bytes(const std::string& path) override;
+
+ private:
+  friend class FaultyWritableFile;
+  /// A name that the next sync_dir of its directory makes durable.
+  struct PendingName {
+    std::string path;
+    std::string renamed_from;  // empty for a creation
+  };
+
+  /// Counts one operation; the fault that strikes it, if any.
+  Status next_operation();
+  Status check_alive() const;
+  /// How many of `wanted` bytes the limit still lets through, which it then takes.
+  int64_t take_bytes(int64_t wanted);
+  Result<std::unique_ptr<WritableFile>> open_to_write(const std::string& path, bool append);
+  void note_synced(const std::string& path, int64_t size_bytes);
+  void move_pending(const std::string& from, const std::string& to);
+  Status truncate(const std::string& path, int64_t size_bytes);
+
+  FileSystem& base_;
+  mutable std::mutex mutex_;  // guards what follows
+  int64_t operations_ = 0;
+  std::optional<int64_t> crash_at_;
+  bool crashed_ = false;
+  std::map<int64_t, Status> failures_;
+  std::optional<int64_t> bytes_left_;
+  std::map<std::string, int64_t> synced_bytes_;  // of the files with bytes that are not durable
+  std::vector<PendingName> pending_names_;       // oldest first
+};
+
+}  // namespace tessera
