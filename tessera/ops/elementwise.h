@@ -1,0 +1,5 @@
+#pragma once
+
+// All operations that work element by element.
+#include "tessera/ops/elementwise_binary.h"
+#include "tessera/ops/elementwise_unary.h"
