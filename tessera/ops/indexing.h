@@ -19,7 +19,7 @@ namespace tessera {
 
 /// What `take` gives for an index out of range.
 enum class TakeMode : uint8_t {
-  kFill,  ///< NaN; for integers the lowest value (unsigned: the largest); false for bool
+  kFill,  ///< NaN; for integers all bits one (-1, or unsigned: the largest); false for bool
   kClip,  ///< the nearest valid index's element; the gradient goes there too
 };
 
@@ -75,5 +75,7 @@ Value one_hot(Value indices, int64_t classes, DType dtype = DType::kF32);
 /// updates out of range.
 Value gather(Value x, Value indices, GatherDims dims);
 Value scatter_add_general(Value x, Value indices, Value updates, GatherDims dims);
+/// The numbers of take_along_dim for an x of this shape; dim is not negative.
+GatherDims along_dim(const Shape& x, int dim);
 
 }  // namespace tessera
