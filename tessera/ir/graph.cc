@@ -119,6 +119,13 @@ Graph::ScopeGuard Graph::scope(std::string_view name) {
   return ScopeGuard(&top, previous);
 }
 
+Graph::ScopeGuard Graph::scope_of(const Node& node) {
+  Graph& top = root();
+  const int32_t previous = top.current_scope_;
+  top.current_scope_ = node.scope;
+  return ScopeGuard(&top, previous);
+}
+
 Graph& innermost_graph(std::span<const Value> operands) {
   Graph* innermost = nullptr;
   for (Value operand : operands) {
@@ -138,24 +145,33 @@ Value apply(const OpDef& op, std::initializer_list<Value> operands, std::any att
   return apply(op, std::span<const Value>(operands.begin(), operands.size()), std::move(attrs));
 }
 
-std::vector<Value> inline_graph(const Graph& body, Graph& target,
-                                std::span<const Value> arguments) {
+GraphCopy copy_graph(const Graph& body, Graph& target, std::span<const Value> arguments,
+                     const Replacements& replaced) {
   CHECK(arguments.size() == body.parameters().size());
-  std::vector<std::vector<Value>> copies(body.size());
+  GraphCopy copy;
+  copy.nodes.resize(body.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
-    copies[body.parameters()[i].node] = {target.import(arguments[i])};
+    copy.nodes[body.parameters()[i].node] = {target.import(arguments[i])};
   }
   std::vector<Value> operands;
   for (int32_t index = 0; index < body.size(); ++index) {
     const Node& node = body.node(index);
     if (node.op == &kParameter) continue;
+    if (auto found = replaced.find(index); found != replaced.end()) {
+      copy.nodes[index] = found->second;
+      continue;
+    }
     operands.clear();
-    for (ValueId id : node.operands) operands.push_back(copies[id.node][id.output]);
-    copies[index] = target.add(*node.op, operands, node.attrs, node.regions);
+    for (ValueId id : node.operands) operands.push_back(copy.nodes[id.node][id.output]);
+    copy.nodes[index] = target.add(*node.op, operands, node.attrs, node.regions);
   }
-  std::vector<Value> outputs;
-  for (ValueId id : body.outputs()) outputs.push_back(copies[id.node][id.output]);
-  return outputs;
+  for (ValueId id : body.outputs()) copy.outputs.push_back(copy.nodes[id.node][id.output]);
+  return copy;
+}
+
+std::vector<Value> inline_graph(const Graph& body, Graph& target,
+                                std::span<const Value> arguments) {
+  return copy_graph(body, target, arguments).outputs;
 }
 
 std::shared_ptr<Graph> trace_body(Graph& parent, std::span<const Shape> shapes,

@@ -152,6 +152,9 @@ class Graph {
     int32_t previous_;
   };
   [[nodiscard]] ScopeGuard scope(std::string_view name);
+  /// The same for a scope that a node already has: gradients stand in the scope of what they are
+  /// gradients of.
+  [[nodiscard]] ScopeGuard scope_of(const Node& node);
   const std::string& scope_name(int32_t scope) const { return root().scopes_[scope]; }
   /// The scope that nodes added now get.
   const std::string& current_scope() const { return root().scopes_[root().current_scope_]; }
@@ -184,7 +187,16 @@ Value apply(const OpDef& op, std::span<const Value> operands, std::any attrs = {
 Graph& innermost_graph(std::span<const Value> operands);
 
 /// Adds copies of `body`'s nodes to `target` with `arguments` (one for each parameter, captures'
-/// last) in place of its parameters. Returns its outputs there.
+/// last) in place of its parameters. Nodes that have an entry in `replaced` are not copied: the
+/// values given stand for their outputs.
+using Replacements = std::map<int32_t, std::vector<Value>>;
+struct GraphCopy {
+  std::vector<std::vector<Value>> nodes;  ///< by node of the body: what stands for its outputs
+  std::vector<Value> outputs;
+};
+GraphCopy copy_graph(const Graph& body, Graph& target, std::span<const Value> arguments,
+                     const Replacements& replaced = {});
+/// The outputs of such a copy.
 std::vector<Value> inline_graph(const Graph& body, Graph& target, std::span<const Value> arguments);
 
 /// Builds the body of a region: parameters of `shapes`, then `build`, whose results are the

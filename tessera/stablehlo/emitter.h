@@ -90,18 +90,28 @@ class Emitter {
   /// The nodes of a body that its outputs need, then `<terminator> %outputs : types`. The body's
   /// parameters must be bound.
   void body(const Graph& graph, std::string_view terminator);
-  /// Binds the captures of a region's body to the names that the last operands of `n` have.
-  void bind_captures(const EmitNode& n, const Graph& body);
+  /// Gives parameters of a region's body the names that operands of `n` have: for what a region
+  /// takes from outside as is.
+  struct Slice {
+    int first_parameter = 0;
+    int first_operand = 0;
+    int count = 0;
+  };
+  void bind_parameters(const EmitNode& n, const Graph& body, const Slice& slice);
+
+  /// Only the nodes, without a terminator.
+  void nodes(const Graph& graph);
+  /// A number for a collective's channel, unique in the module.
+  int64_t next_channel() { return ++channels_; }
 
   std::string take() { return std::move(text_); }
 
  private:
-  void nodes(const Graph& graph);
-
   const ModuleOptions& options_;
   std::string text_;
   int indent_ = 0;
   int64_t next_name_ = 0;
+  int64_t channels_ = 0;
   // By graph, then node, then output. Bodies are printed once each, so a graph's names are never
   // rebound in between.
   std::unordered_map<const Graph*, std::vector<std::vector<std::string>>> names_;
