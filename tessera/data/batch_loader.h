@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tessera/base/json.h"
+#include "tessera/base/status.h"
+#include "tessera/data/batch.h"
+#include "tessera/data/ordered_workers.h"
+#include "tessera/data/packed_examples.h"
+#include "tessera/data/sample_order.h"
+
+namespace tessera {
+
+struct BatchLoaderOptions {
+  int64_t batch_size = 8;  // rows of the global batch
+  /// Only rows [row_begin, row_end) of each global batch are made and read; -1: to its end.
+  int64_t row_begin = 0;
+  int64_t row_end = -1;
+  bool shuffle = true;
+  uint64_t seed = 0;
+  /// How often the examples are gone through; 0: without end. With an end, the last batch is filled
+  /// up with rows of padding, so that every example is used.
+  int64_t epochs = 0;
+  /// Threads that make batches ahead; 0: they are made inside next().
+  int workers = 1;
+  int64_t prefetch = 4;  // batches made ahead, at most
+};
+
+/// Gives the batches of a training run or an evaluation, from any position on. Row r of the batch
+/// at position p is the example at p + r of the sample order (sample_order.h); nothing else decides
+/// it. So a run may stop and go on with another batch size, other rows or other processes, and each
+/// example is still used once an epoch. batch_at() is for any thread, the rest for one at a time.
+class BatchLoader {
+ public:
+  /// INVALID_ARGUMENT for options out of range, and when an endless loader has fewer examples than
+  /// a batch has rows.
+  static Result<std::unique_ptr<BatchLoader>> create(std::shared_ptr<const ExampleSource> examples,
+                                                     const BatchLoaderOptions& options);
+
+  /// The batch at the position, which then moves on by batch_size. OUT_OF_RANGE when the last epoch
+  /// has ended.
+  Result<Batch> next();
+  /// The batch at any position, without changing this one: a pure function.
+  Result<Batch> batch_at(int64_t position) const;
+
+  /// Examples used so far, counted from the start of the run; includes no padding rows.
+  int64_t position() const { return position_; }
+  /// INVALID_ARGUMENT when it is negative or past the end.
+  Status seek(int64_t position);
+  /// Batches from here to the end of the last epoch; -1: without end.
+  int64_t batches_left() const;
+  int64_t examples_per_epoch() const { return order_.examples(); }
+  int64_t epoch() const { return position_ / order_.examples(); }
+  /// Input tokens used so far, without padding.
+  int64_t tokens_used() const;
+
+  /// What to store in a checkpoint.
+  Json state() const;
+  /// Goes on where the loader that gave `state` was. FAILED_PRECONDITION when seed, shuffle,
+  /// sequence length or data differ from that one's: says which, and both values. Batch size, rows,
+  /// workers and epochs may differ.
+  Status restore(const Json& state);
+
+  /// How long the last next() waited or worked for its batch.
+  double last_wait_ms() const { return last_wait_ms_; }
+
+ private:
+  BatchLoader(std::shared_ptr<const ExampleSource> examples, const BatchLoaderOptions& options);
+  void start_workers();
+  bool endless() const { return options_.epochs == 0; }
+  int64_t end_position() const { return options_.epochs * order_.examples(); }
+
+  const std::shared_ptr<const ExampleSource> examples_;
+  const BatchLoaderOptions options_;
+  const SampleOrder order_;
+  int64_t position_ = 0;
+  double last_wait_ms_ = 0;
+  std::unique_ptr<OrderedWorkers<int64_t, Result<Batch>>>
+      prefetcher_;  // last: its threads use the others
+};
+
+}  // namespace tessera

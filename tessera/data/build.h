@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/base/filesystem.h"
+#include "tessera/base/status.h"
+#include "tessera/data/corpus.h"
+#include "tessera/data/token_store.h"
+#include "tessera/data/token_store_writer.h"
+#include "tessera/data/tokenizer.h"
+
+namespace tessera {
+
+struct TokenizerOptions {
+  std::string kind = "sentencepiece";  // or "bytes"
+  /// SentencePiece: the file of a model to use; empty: train one on the corpus.
+  std::string model_path;
+  int32_t vocab_size = 8192;  // of a model that is trained
+  /// Training takes an even sample of the corpus's lines, of about this many bytes.
+  int64_t training_bytes = int64_t{64} << 20;
+};
+
+struct BuildOptions {
+  CorpusOptions corpus;
+  std::string output;  // the token store's folder
+  TokenizerOptions tokenizer;
+  TokenStoreWriterOptions store;
+  int threads = 0;  // 0: one a core
+};
+
+struct BuildProgress {
+  std::string phase;  // "sample", "train tokenizer", "encode"
+  int64_t bytes_done = 0;
+  int64_t bytes_total = 0;  // of the corpus; 0: this phase cannot tell
+  int64_t documents = 0;
+  int64_t tokens = 0;
+};
+
+/// Called on the thread that builds, a few times a second at most.
+using BuildProgressCallback = std::function<void(const BuildProgress&)>;
+
+struct BuildSummary {
+  int64_t files = 0;
+  int64_t corpus_bytes = 0;
+  TokenStoreManifest manifest;
+  double tokenizer_seconds = 0;  // to sample and train, or to load
+  double encode_seconds = 0;
+};
+
+/// Builds the token store of a corpus. The same corpus and options give the same bytes, whatever
+/// the number of threads. Errors name the file, the line, or the option; the output folder is then
+/// as it was before.
+Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& options,
+                                       const BuildProgressCallback& progress);
+
+/// The tokenizer that the options ask for: loaded, or trained on the corpus.
+Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,
+                                                           const BuildOptions& options,
+                                                           const std::vector<CorpusFile>& corpus,
+                                                           const BuildProgressCallback& progress);
+
+/// What a store holds, as lines of text for people: counts, sizes, tokenizer, skipped documents.
+std::string describe_store(const TokenStore& store);
+/// One document, its text, and with `pieces` its tokens one by one as well.
+Result<std::string> describe_document(const TokenStore& store, int64_t document, bool pieces);
+
+}  // namespace tessera

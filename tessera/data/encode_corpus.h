@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tessera/base/status.h"
+#include "tessera/data/corpus.h"
+#include "tessera/data/token_store_manifest.h"
+#include "tessera/data/tokenizer.h"
+
+namespace tessera {
+
+/// Some documents in order, encoded.
+struct EncodedBlock {
+  std::vector<std::vector<int32_t>> documents;  // without bos and eos; none is empty
+  BuildCounts counts;
+  int64_t bytes_done = 0;  // of the corpus, up to this block's end
+  bool end = false;        // there is no more
+};
+
+/// Encodes the documents that `reader` gives, on `threads` threads, and hands them to `consume` on
+/// the calling thread, in the corpus's order. Empty documents are skipped and counted. The first
+/// error in that order ends it.
+Status encode_corpus(CorpusReader& reader, const std::string& text_key, const Tokenizer& tokenizer,
+                     int threads, const std::function<Status(const EncodedBlock&)>& consume);
+
+}  // namespace tessera

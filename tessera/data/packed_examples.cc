@@ -1,0 +1,109 @@
+#include "tessera/data/packed_examples.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tessera/base/crc32c.h"
+
+namespace tessera {
+namespace {
+
+// The part of a row from `begin` on that one document fills.
+RowSpans part_of(const RowSpans& row, size_t begin, size_t count) {
+  return {row.tokens.subspan(begin, count), row.targets.subspan(begin, count),
+          row.mask.subspan(begin, count), row.segment_ids.subspan(begin, count),
+          row.positions.subspan(begin, count)};
+}
+
+// A piece of one document, `count` tokens from `begin` of the store on. The document has a token
+// after them, or ends with them.
+void fill_segment(const TokenStore& store, uint64_t begin, bool ends, int32_t pad_token,
+                  int32_t segment_id, const RowSpans& row) {
+  const size_t count = row.tokens.size();
+  store.read(begin, row.tokens);
+  std::copy(row.tokens.begin() + 1, row.tokens.end(), row.targets.begin());
+  std::fill(row.mask.begin(), row.mask.end(), 1.0f);
+  if (ends) {
+    row.targets[count - 1] = pad_token;
+    row.mask[count - 1] = 0.0f;
+  } else {
+    store.read(begin + count, row.targets.subspan(count - 1));
+  }
+  std::fill(row.segment_ids.begin(), row.segment_ids.end(), segment_id);
+  for (size_t i = 0; i < count; ++i) row.positions[i] = static_cast<int32_t>(i);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const PackedExamples>> PackedExamples::create(
+    std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
+    int64_t length) {
+  if (length < 1)
+    return invalid_argument("the sequence length is ", length, ", must be at least 1");
+  std::shared_ptr<PackedExamples> examples(new PackedExamples(std::move(store), length));
+  if (documents.has_value()) RETURN_IF_ERROR(examples->choose(*std::move(documents)));
+  return std::shared_ptr<const PackedExamples>(std::move(examples));
+}
+
+PackedExamples::PackedExamples(std::shared_ptr<const TokenStore> store, int64_t length)
+    : store_(std::move(store)),
+      length_(length),
+      pad_token_(std::max(0, store_->manifest().special_tokens.pad)),
+      fingerprint_(str_cat(store_->fingerprint(), "/", length)),
+      starts_(store_->document_starts()) {}
+
+Status PackedExamples::choose(std::vector<uint64_t> documents) {
+  if (documents.empty()) return invalid_argument("no document is chosen of ", store_->folder());
+  const std::span<const uint64_t> starts = store_->document_starts();
+  chosen_starts_.reserve(documents.size() + 1);
+  chosen_starts_.push_back(0);
+  for (const uint64_t document : documents) {
+    if (document >= static_cast<uint64_t>(store_->documents())) {
+      return absl::OutOfRangeError(str_cat("document ", document, " is not in ", store_->folder()));
+    }
+    const uint64_t begin = starts[document];
+    const uint64_t end = starts[document + 1];
+    if (begin > end || end > static_cast<uint64_t>(store_->tokens())) return damaged(document);
+    chosen_starts_.push_back(chosen_starts_.back() + end - begin);
+  }
+  str_append(&fingerprint_, "/", crc32c(std::as_bytes(std::span(documents))));
+  chosen_ = std::move(documents);
+  starts_ = chosen_starts_;
+  return {};
+}
+
+Status PackedExamples::damaged(uint64_t document) const {
+  return data_loss(store_->folder(), "/", kDocumentsFile, ": damaged near document ", document,
+                   "; copy the store again, or build it again");
+}
+
+uint64_t PackedExamples::store_begin(size_t document) const {
+  return store_->document_starts()[chosen_.empty() ? document : chosen_[document]];
+}
+
+int64_t PackedExamples::tokens_in(int64_t index) const {
+  return std::min(length_, tokens() - index * length_);
+}
+
+Status PackedExamples::read(int64_t index, const RowSpans& row) const {
+  const uint64_t begin = index * length_;
+  const size_t count = tokens_in(index);
+  size_t document = std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin() - 1;
+  int32_t segment_id = 0;
+  for (size_t done = 0; done < count; ++document) {
+    const uint64_t at = begin + done;  // among the chosen documents' tokens
+    const uint64_t end = starts_[document + 1];
+    const uint64_t from = store_begin(document) + at - starts_[document];  // among the store's
+    // In a damaged store the table of documents may go back.
+    if (end < at || end > starts_.back()) return damaged(document);
+    if (end == at) continue;
+    const size_t here = std::min<uint64_t>(count - done, end - at);
+    const bool ends = at + here == end;
+    fill_segment(*store_, from, ends, pad_token_, ++segment_id, part_of(row, done, here));
+    done += here;
+  }
+  fill_with_padding(part_of(row, count, length_ - count), pad_token_);
+  return {};
+}
+
+}  // namespace tessera
