@@ -15,7 +15,8 @@ namespace tessera {
 //
 // Keys, split, fold_in, bits, uniform, normal, randint and so on derive as jax.random does in its
 // default mode (threefry2x32, jax_threefry_partitionable=True): bits are equal, floats too where
-// the maths below them is. Floats of less than 32 bits are drawn in f32 and rounded, unlike there.
+// the device's maths is. Unlike there, normal, truncated_normal and gumbel of less than 32 bits are
+// drawn in f32 and rounded, since their own few bits would give few distinct values.
 //
 // Use a key once: two draws from one key are the same numbers. split or fold_in give more.
 
@@ -30,7 +31,7 @@ Value fold_in(Value key, uint32_t data);
 
 /// Uniform bits. dtype is u8, u16, u32 or u64. key: u32[2] → dtype[dims..]
 Value random_bits(Value key, std::span<const int64_t> dims, DType dtype = DType::kU32);
-/// Uniform in [lo, hi), multiples of 2^-23 (f64: 2^-52) of the width. shape's dtype is a float's.
+/// Uniform in [lo, hi), in steps of the width times 2^-23 (f64: 2^-52, f16: 2^-10, bf16: 2^-7).
 Value uniform(Value key, const Shape& shape, double lo = 0, double hi = 1);
 /// The standard normal: √2·erf⁻¹(u), u uniform in (-1, 1). With 23 bits of u its tails end at ±5.4
 /// (f64: ±8.2); erf⁻¹ is accurate to about 3 ulp in f32, 1e-14 in f64.
@@ -39,8 +40,8 @@ Value normal(Value key, const Shape& shape);
 Value truncated_normal(Value key, const Shape& shape, double lo = -2, double hi = 2);
 /// true with probability p, drawn in f32: a dropout mask keeps where bernoulli(1 - rate).
 Value bernoulli(Value key, double p, std::span<const int64_t> dims);
-/// An integer in [lo, hi), hi - lo at least 1, for s32, s64, u32 or u64. The bias is below
-/// (hi - lo) · 2^-64 (64-bit dtypes: 2^-128).
+/// An integer in [lo, hi), for s32, s64, u32 or u64: 64 random bits modulo hi - lo, whose bias is
+/// below (hi - lo) · 2^-64. As jax.random's for 32 bits and hi - lo ≤ 2^16; bounds reach to ±2^53.
 Value randint(Value key, const Shape& shape, int64_t lo, int64_t hi);
 /// The standard Gumbel: -log(-log(u)).
 Value gumbel(Value key, const Shape& shape);
