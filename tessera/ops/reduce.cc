@@ -71,6 +71,10 @@ std::vector<Shape> infer_argreduce(const InferContext& c) {
   check_dtype(x.dtype, kNumbers);
   if (!is_integer(index)) fail("the index dtype must be an integer, got ", dtype_name(index));
   if (dim < 0 || dim >= x.rank()) fail("dim ", dim, " is out of range for rank ", x.rank());
+  const int index_bits = dtype_bits(index) - is_signed_integer(index);
+  if (index_bits < 63 && x.dims[dim] > int64_t{1} << index_bits) {
+    fail("dtype ", dtype_name(index), " cannot count the ", x.dims[dim], " elements of dim ", dim);
+  }
   if (x.dims[dim] == 0) fail("dim ", dim, " is empty, and nothing has no extreme");
   const Dims dims = {dim};
   return {without_dims(x, dims).with_dtype(index)};
