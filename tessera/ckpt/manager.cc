@@ -1,0 +1,202 @@
+#include "tessera/ckpt/manager.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/strings/str_join.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kTemporarySuffix = ".tmp";
+constexpr std::string_view kDeletedSuffix = ".deleted";
+
+/// "120" → 120. Nothing for names that std::to_string would not give.
+std::optional<int64_t> parse_step(std::string_view name) {
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  if (step < 0 || std::to_string(step) != name) return std::nullopt;
+  return step;
+}
+
+bool is_leftover(std::string_view name) {
+  for (const std::string_view suffix : {kTemporarySuffix, kDeletedSuffix}) {
+    if (!name.ends_with(suffix)) continue;
+    return parse_step(name.substr(0, name.size() - suffix.size())).has_value();
+  }
+  return false;
+}
+
+/// The entries of the directory; none when it does not exist.
+Result<std::vector<FileInfo>> entries_of(FileSystem& files, const std::string& directory) {
+  Result<std::vector<FileInfo>> entries = files.list(directory);
+  if (absl::IsNotFound(entries.status())) return std::vector<FileInfo>();
+  return entries;
+}
+
+}  // namespace
+
+Status RetentionPolicy::validate() const {
+  if (keep_last < 0) {
+    return invalid_argument("checkpoint.keep_last is ", keep_last,
+                            "; it must be at least 1, or 0 to keep all");
+  }
+  if (keep_every_steps >= 0) return absl::OkStatus();
+  return invalid_argument("checkpoint.keep_every_steps is ", keep_every_steps,
+                          "; it must not be negative");
+}
+
+CheckpointManager::CheckpointManager(FileSystem& files, std::string directory,
+                                     RetentionPolicy retention, size_t threads)
+    : files_(files),
+      directory_(std::move(directory)),
+      retention_(retention),
+      pool_(std::make_unique<ThreadPool>("ckpt-read", threads, 64)) {}
+
+Result<std::vector<int64_t>> CheckpointManager::list() const {
+  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
+  std::vector<int64_t> steps;
+  for (const FileInfo& entry : entries) {
+    const std::optional<int64_t> step = parse_step(entry.name);
+    if (step && entry.is_directory) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+Status CheckpointManager::check(int64_t step, CheckDepth depth) const {
+  const std::string folder = checkpoint_folder(directory_, step);
+  ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files_, folder));
+  if (reader->manifest().step != step) {
+    return data_loss(folder, ": its manifest is that of step ", reader->manifest().step);
+  }
+  std::vector<Damage> damages = reader->check_files(/*only_first=*/true);
+  if (damages.empty() && depth == CheckDepth::kContents) damages = reader->verify(*pool_);
+  for (const Damage& damage : damages) {  // what cannot be read now must not be taken for damaged
+    if (damage.code != absl::StatusCode::kDataLoss)
+      return Status(damage.code, describe({&damage, 1}));
+  }
+  return damages.empty() ? absl::OkStatus() : data_loss(describe(damages));
+}
+
+Result<LatestCheckpoint> CheckpointManager::latest(CheckDepth depth) const {
+  LatestCheckpoint latest;
+  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
+  for (const FileInfo& entry : entries) {
+    if (!is_leftover(entry.name)) continue;
+    latest.skipped.push_back(
+        {join_path(directory_, entry.name),
+         entry.name.ends_with(kDeletedSuffix) ? "was being deleted" : "was never completed"});
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
+  for (size_t i = steps.size(); i-- > 0;) {
+    const Status status = check(steps[i], depth);
+    if (status.ok()) {
+      latest.step = steps[i];
+      break;
+    }
+    latest.skipped.push_back(
+        {checkpoint_folder(directory_, steps[i]), std::string(status.message())});
+  }
+  return latest;
+}
+
+std::optional<int64_t> CheckpointManager::good_before(int64_t step, CheckDepth depth) const {
+  const Result<std::vector<int64_t>> steps = list();
+  if (!steps.ok()) return std::nullopt;
+  for (size_t i = steps->size(); i-- > 0;) {
+    if ((*steps)[i] < step && check((*steps)[i], depth).ok()) return (*steps)[i];
+  }
+  return std::nullopt;
+}
+
+std::string CheckpointManager::hint(int64_t damaged_step) const {
+  const std::optional<int64_t> good = good_before(damaged_step, CheckDepth::kContents);
+  if (!good) return str_cat("No older checkpoint in ", directory_, " is good");
+  return str_cat("The newest older checkpoint that is good is step ", *good, ", ",
+                 checkpoint_folder(directory_, *good));
+}
+
+Result<std::unique_ptr<CheckpointReader>> CheckpointManager::open(int64_t step) const {
+  auto reader = CheckpointReader::open(files_, checkpoint_folder(directory_, step));
+  if (absl::IsNotFound(reader.status())) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
+    return not_found(directory_, ": has no checkpoint of step ", step, "; there are ",
+                     steps.empty() ? "none" : absl::StrJoin(steps, ", "));
+  }
+  if (absl::IsDataLoss(reader.status())) {
+    return data_loss(reader.status().message(), ". ", hint(step));
+  }
+  RETURN_IF_ERROR(reader.status());
+  // The hint may outlive this manager, so it gets one of its own.
+  (*reader)->set_damage_hint([&files = files_, directory = directory_, step] {
+    return CheckpointManager(files, directory, {}, 1).hint(step);
+  });
+  return reader;
+}
+
+Result<std::vector<Damage>> CheckpointManager::verify(int64_t step) const {
+  const std::string folder = checkpoint_folder(directory_, step);
+  const auto reader = CheckpointReader::open(files_, folder);
+  if (absl::IsDataLoss(reader.status())) {
+    const std::string path = join_path(folder, kManifestFile);
+    std::string_view reason = from_absl(reader.status().message());
+    if (reason.starts_with(path + ": ")) reason.remove_prefix(path.size() + 2);
+    return std::vector<Damage>{{path, "", std::string(reason)}};
+  }
+  RETURN_IF_ERROR(reader.status());
+  return (*reader)->verify(*pool_);
+}
+
+Result<std::unique_ptr<CheckpointWriter>> CheckpointManager::begin(
+    int64_t step, std::vector<ArraySpec> arrays, CheckpointWriter::Options options) const {
+  if (options.leads && files_.exists(checkpoint_folder(directory_, step))) {
+    const Status status = check(step, CheckDepth::kContents);
+    if (absl::IsDataLoss(status) || absl::IsNotFound(status)) RETURN_IF_ERROR(remove(step));
+  }
+  return CheckpointWriter::begin(files_, directory_, step, std::move(arrays), options);
+}
+
+Status CheckpointManager::remove(int64_t step) const {
+  const std::string folder = checkpoint_folder(directory_, step);
+  const std::string deleted = str_cat(folder, kDeletedSuffix);
+  RETURN_IF_ERROR(files_.remove_tree(deleted));  // of a run that died
+  RETURN_IF_ERROR(files_.rename(folder, deleted));
+  // Without this a loss of power could bring the old name back, with files missing.
+  RETURN_IF_ERROR(files_.sync_dir(directory_));
+  return files_.remove_tree(deleted);
+}
+
+Result<std::vector<std::string>> CheckpointManager::clean() const {
+  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
+  std::vector<std::string> removed;
+  for (const FileInfo& entry : entries) {
+    if (!is_leftover(entry.name)) continue;
+    RETURN_IF_ERROR(files_.remove_tree(join_path(directory_, entry.name)));
+    removed.push_back(entry.name);
+  }
+  return removed;
+}
+
+Result<std::vector<int64_t>> CheckpointManager::prune() const {
+  std::vector<int64_t> removed;
+  if (retention_.keep_last == 0) return removed;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
+  int good = 0;
+  for (size_t i = steps.size(); i-- > 0;) {
+    const int64_t step = steps[i];
+    if (good < retention_.keep_last) {
+      // The first good one is read in full: with it as the only reason others are let go, it has to
+      // be.
+      if (check(step, good == 0 ? CheckDepth::kContents : CheckDepth::kFiles).ok()) ++good;
+      continue;
+    }
+    if (retention_.keep_every_steps > 0 && step % retention_.keep_every_steps == 0) continue;
+    RETURN_IF_ERROR(remove(step));
+    removed.push_back(step);
+  }
+  return removed;
+}
+
+}  // namespace tessera

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/base/filesystem.h"
+#include "tessera/base/thread.h"
+#include "tessera/ckpt/reader.h"
+#include "tessera/ckpt/writer.h"
+
+namespace tessera {
+
+/// How closely to look before a checkpoint is called good.
+enum class CheckDepth {
+  kFiles,     // the manifest is whole, every file is there and has its size
+  kContents,  // and every byte is as it was written: reads everything
+};
+
+/// Which checkpoints stay. The newest good one always does.
+struct RetentionPolicy {
+  int keep_last = 0;             // the newest good ones; 0 keeps all
+  int64_t keep_every_steps = 0;  // and those at multiples of this; 0 keeps none for that
+
+  Status validate() const;
+};
+
+/// A folder that latest() passed over, or that prune() found damaged.
+struct SkippedCheckpoint {
+  std::string folder;
+  std::string reason;
+};
+
+struct LatestCheckpoint {
+  std::optional<int64_t> step;  // none: there is no good one
+  std::vector<SkippedCheckpoint>
+      skipped;  // newer than it, the newest first, and what was never committed
+};
+
+/// The folder of a run's checkpoints, <run>/checkpoints. Every function may be called from any
+/// thread, but only one process at a time may save, prune or clean.
+class CheckpointManager {
+ public:
+  /// Touches nothing yet. `threads` read at once when contents are checked.
+  CheckpointManager(FileSystem& files, std::string directory, RetentionPolicy retention = {},
+                    size_t threads = 2);
+
+  const std::string& directory() const { return directory_; }
+  FileSystem& files() const { return files_; }
+
+  /// The steps whose folders are named as committed ones, ascending, good or not. Empty without a
+  /// directory.
+  Result<std::vector<int64_t>> list() const;
+  /// The newest good checkpoint, and why others were not taken.
+  Result<LatestCheckpoint> latest(CheckDepth depth = CheckDepth::kContents) const;
+  /// The newest good checkpoint before `step`; none when there is none.
+  std::optional<int64_t> good_before(int64_t step, CheckDepth depth) const;
+
+  /// NOT_FOUND lists the steps there are. Damage that shows up while reading says which older step
+  /// is good.
+  Result<std::unique_ptr<CheckpointReader>> open(int64_t step) const;
+  /// Everything that is wrong with a step, which must exist. A damaged manifest is one damage.
+  Result<std::vector<Damage>> verify(int64_t step) const;
+
+  /// OK for a good checkpoint. DATA_LOSS when it is damaged, NOT_FOUND when it was never completed;
+  /// other codes when it cannot be read by this program or now, which says nothing about it.
+  Status check(int64_t step, CheckDepth depth) const;
+
+  /// Starts a checkpoint. A good checkpoint of this step is ALREADY_EXISTS; a damaged one is
+  /// removed first.
+  Result<std::unique_ptr<CheckpointWriter>> begin(int64_t step, std::vector<ArraySpec> arrays,
+                                                  CheckpointWriter::Options options = {}) const;
+
+  /// Removes what runs that died left: folders never committed, and those half removed. When a run
+  /// starts, and no save is under way. Returns their names.
+  Result<std::vector<std::string>> clean() const;
+  /// Removes the checkpoints that the retention policy does not keep, once the newest kept one has
+  /// been read and found good. Each is first renamed to <step>.deleted, so that none is ever seen
+  /// in part. Damaged ones newer than the newest good one stay, as evidence. Returns the removed
+  /// steps.
+  Result<std::vector<int64_t>> prune() const;
+
+ private:
+  Status remove(int64_t step) const;
+  std::string hint(int64_t damaged_step) const;
+
+  FileSystem& files_;
+  const std::string directory_;
+  const RetentionPolicy retention_;
+  const std::unique_ptr<ThreadPool> pool_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,186 @@
+#include "tessera/ckpt/reader.h"
+
+#include <mutex>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "tessera/base/crc32c.h"
+#include "tessera/base/nearest.h"
+#include "tessera/ckpt/chunk_file.h"
+
+namespace tessera {
+namespace {
+
+/// One file with chunks, and what is expected of it.
+struct ChunkFile {
+  const ArrayRecord* record;
+  size_t chunk;
+
+  std::string path(const std::string& folder) const {
+    const Dims grid = record->spec.grid();
+    return join_path(join_path(folder, array_folder(record->spec.name)),
+                     chunk_file_name(grid_index(static_cast<int64_t>(chunk), grid)));
+  }
+};
+
+std::vector<ChunkFile> chunk_files(const Manifest& manifest) {
+  std::vector<ChunkFile> files;
+  for (const ArrayRecord& record : manifest.arrays) {
+    for (size_t i = 0; i < record.chunk_checksums.size(); ++i) files.push_back({&record, i});
+  }
+  return files;
+}
+
+/// The reason in a status whose message starts with the path.
+Damage damage_of(const std::string& path, std::string array, const Status& status) {
+  std::string_view reason = from_absl(status.message());
+  const std::string prefix = path + ": ";
+  if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
+  return {path, std::move(array), std::string(reason), status.code()};
+}
+
+}  // namespace
+
+std::string describe(std::span<const Damage> damages) {
+  if (damages.empty()) return "nothing is damaged";
+  const Damage& first = damages.front();
+  std::string text = str_cat(first.file, ": ", first.reason);
+  if (!first.array.empty()) str_append(&text, " (parameter ", first.array, ")");
+  if (damages.size() > 1) str_append(&text, ", and ", damages.size() - 1, " more");
+  return text;
+}
+
+Result<std::unique_ptr<CheckpointReader>> CheckpointReader::open(FileSystem& files,
+                                                                 std::string folder) {
+  const std::string path = join_path(folder, kManifestFile);
+  const Result<std::string> text = files.read_file(path);
+  if (absl::IsNotFound(text.status())) {
+    return not_found(folder, ": has no ", kManifestFile,
+                     ": it is no checkpoint, or one that was never completed");
+  }
+  RETURN_IF_ERROR(text.status());
+  ASSIGN_OR_RETURN(Manifest manifest, manifest_from_text(*text, path));
+  return std::unique_ptr<CheckpointReader>(
+      new CheckpointReader(files, std::move(folder), std::move(manifest)));
+}
+
+std::string CheckpointReader::array_path(std::string_view name) const {
+  return join_path(folder_, array_folder(name));
+}
+
+Result<const ArrayRecord*> CheckpointReader::array_info(std::string_view name) const {
+  if (const ArrayRecord* record = manifest_.find(name)) return record;
+  std::vector<std::string> names;
+  for (const ArrayRecord& record : manifest_.arrays) names.push_back(record.spec.name);
+  const std::string near = nearest(name, names);
+  return not_found(folder_, ": holds no array named ", name,
+                   near.empty() ? "" : str_cat("; did you mean ", near, "?"));
+}
+
+Status CheckpointReader::with_hint(const Status& status, std::string_view name) const {
+  if (!absl::IsDataLoss(status)) return annotate(status, str_cat("parameter ", name));
+  const std::string hint = damage_hint_ ? damage_hint_() : "";
+  return data_loss(status.message(), " (parameter ", name, " of checkpoint step ", manifest_.step,
+                   ")", hint.empty() ? "" : ". ", hint);
+}
+
+Status CheckpointReader::read_region(std::string_view name, const Box& box,
+                                     std::span<std::byte> out) const {
+  ASSIGN_OR_RETURN(const ArrayRecord* record, array_info(name));
+  const ArraySpec& spec = record->spec;
+  const Box whole{Dims(spec.shape.dims.size(), 0), spec.shape.dims};
+  if (box.dims.size() != whole.dims.size() || box.start.size() != whole.dims.size()) {
+    return invalid_argument("parameter ", name, " ", to_string(spec.shape),
+                            " has no region of rank ", box.dims.size());
+  }
+  if (box.elements() > 0 && intersect(box, whole) != box) {
+    return invalid_argument("parameter ", name, " ", to_string(spec.shape), " has no region ",
+                            to_string(box));
+  }
+  const int64_t bytes = box.elements() * dtype_host_bytes(spec.shape.dtype);
+  if (static_cast<int64_t>(out.size()) != bytes) {
+    return invalid_argument("parameter ", name, " ", to_string(box), " takes ", bytes,
+                            " bytes, not ", out.size());
+  }
+  const Dims grid = spec.grid();
+  const Status status = for_each_cell(box, spec.chunk_shape, [&](const Dims& index) {
+    const size_t chunk = static_cast<size_t>(linear_index(index, grid));
+    int64_t read = 0;
+    const Status result =
+        read_chunk_file(files_, ChunkFile{record, chunk}.path(folder_), spec, spec.chunk_box(index),
+                        record->chunk_checksums[chunk], {box, out.data()}, &read);
+    bytes_read_ += read;
+    return result;
+  });
+  return with_hint(status, name);
+}
+
+Result<HostArray> CheckpointReader::read_array(std::string_view name) const {
+  ASSIGN_OR_RETURN(const ArrayRecord* record, array_info(name));
+  HostArray array(record->spec.shape);
+  const Dims& dims = record->spec.shape.dims;
+  RETURN_IF_ERROR(read_region(name, {Dims(dims.size(), 0), dims}, array.bytes()));
+  return array;
+}
+
+std::vector<Damage> CheckpointReader::check_files(bool only_first) const {
+  std::vector<Damage> damages;
+  for (const ChunkFile& file : chunk_files(manifest_)) {
+    const std::string path = file.path(folder_);
+    const ArraySpec& spec = file.record->spec;
+    const Result<int64_t> size = files_.file_size(path);
+    if (absl::IsNotFound(size.status())) {
+      damages.push_back({path, spec.name, "is missing"});
+    } else if (!size.ok()) {
+      damages.push_back(damage_of(path, spec.name, size.status()));
+    } else if (*size != spec.chunk_file_bytes()) {
+      damages.push_back(
+          {path, spec.name, str_cat("has ", *size, " bytes instead of ", spec.chunk_file_bytes())});
+    }
+    if (only_first && !damages.empty()) return damages;
+  }
+  return damages;
+}
+
+std::vector<Damage> CheckpointReader::check_metadata() const {
+  std::vector<Damage> damages;
+  const auto check = [&](const std::string& folder, const std::string& array, uint32_t expected) {
+    const std::string path = join_path(folder, "zarr.json");
+    const Result<std::string> text = files_.read_file(path);
+    if (absl::IsNotFound(text.status())) {
+      damages.push_back({path, array, "is missing"});
+    } else if (!text.ok()) {
+      damages.push_back(damage_of(path, array, text.status()));
+    } else if (const uint32_t crc = crc32c(std::as_bytes(std::span(*text))); crc != expected) {
+      damages.push_back(
+          {path, array, absl::StrFormat("has CRC-32C %08x instead of %08x", crc, expected)});
+    }
+  };
+  std::set<std::string> groups;
+  for (const ArrayRecord& record : manifest_.arrays) {
+    check(array_path(record.spec.name), record.spec.name, record.metadata_crc32c);
+    for (const std::string& group : groups_around(record.spec.name)) groups.insert(group);
+  }
+  const uint32_t group_crc = crc32c(std::as_bytes(std::span(zarr_group_json())));
+  check(join_path(folder_, "state"), "", group_crc);
+  for (const std::string& group : groups) check(array_path(group), "", group_crc);
+  return damages;
+}
+
+std::vector<Damage> CheckpointReader::verify(ThreadPool& pool) const {
+  std::vector<Damage> damages = check_metadata();
+  std::mutex mutex;  // guards damages
+  const std::vector<ChunkFile> files = chunk_files(manifest_);
+  parallel_for(pool, files.size(), [&](size_t i) {
+    const ArrayRecord& record = *files[i].record;
+    const std::string path = files[i].path(folder_);
+    const Status status =
+        verify_chunk_file(files_, path, record.spec, record.chunk_checksums[files[i].chunk]);
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex);
+    damages.push_back(damage_of(path, record.spec.name, status));
+  });
+  return damages;
+}
+
+}  // namespace tessera

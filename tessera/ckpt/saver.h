@@ -1,0 +1,91 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/clock.h"
+#include "tessera/base/thread.h"
+#include "tessera/ckpt/manager.h"
+
+namespace tessera {
+
+/// A shard in host memory, to be written. `owner` keeps the bytes alive and unchanged until they
+/// are.
+struct HostShard {
+  std::string array;
+  Box box;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// A state to save.
+struct SaveRequest {
+  int64_t step = 0;
+  std::vector<ArraySpec> arrays;  // the whole state
+  std::vector<HostShard> shards;  // this process's part of it
+  Manifest manifest;              // step and arrays are filled in
+};
+
+/// How a save went.
+struct SaveResult {
+  Status status;
+  int64_t step = 0;
+  int64_t bytes = 0;    // of the whole checkpoint on disk
+  double wait_s = 0;    // save() waited for the save before
+  double write_s = 0;   // shards written and synced
+  double commit_s = 0;  // manifest, directories, rename
+  double prune_s = 0;   // older checkpoints removed
+  std::vector<int64_t> pruned;
+};
+
+/// Saves in the background: one save at a time, written by several threads.
+///
+/// save(), idle() and wait() are for one thread: the one that trains.
+class CheckpointSaver {
+ public:
+  struct Options {
+    size_t threads = 2;
+    CheckpointWriter::Options writer;
+    /// Called after this process's shards are written and before the commit: where several
+    /// processes tell one another what they wrote (CheckpointWriter::adopt). May be empty.
+    std::function<Status(CheckpointWriter&)> before_commit;
+  };
+
+  /// `manager` and `clock` must outlive this.
+  CheckpointSaver(const CheckpointManager& manager, const Clock& clock, Options options);
+  CheckpointSaver(const CheckpointManager& manager, const Clock& clock)
+      : CheckpointSaver(manager, clock, Options{}) {}
+  /// Waits for the save under way.
+  ~CheckpointSaver();
+
+  /// Waits for a save under way, starts this one, and returns: the future is ready once it is
+  /// committed, or has failed. A failed save leaves nothing behind, and the checkpoints before it
+  /// as they were.
+  std::shared_future<SaveResult> save(SaveRequest request);
+  /// Whether no save is under way.
+  bool idle() const;
+  /// Waits for the save under way; the result of the last one, if there was any.
+  std::optional<SaveResult> wait();
+
+ private:
+  SaveResult run(const SaveRequest& request);
+  Status write(const SaveRequest& request, SaveResult* result);
+  Status write_shards(CheckpointWriter& writer, const SaveRequest& request);
+
+  const CheckpointManager& manager_;
+  const Clock& clock_;
+  const Options options_;
+  ThreadPool writers_;
+  std::shared_future<SaveResult> last_;
+  Thread thread_;  // runs the save under way
+};
+
+}  // namespace tessera

@@ -1,0 +1,232 @@
+#include "tessera/ckpt/writer.h"
+
+#include <set>
+#include <utility>
+
+#include "tessera/base/crc32c.h"
+#include "tessera/ckpt/chunk_file.h"
+
+namespace tessera {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// What one file takes on disk beyond its bytes, roughly: a block.
+constexpr int64_t kFileOverheadBytes = 4096;
+
+int64_t needed_bytes(const ArraySpec& spec) {
+  return spec.file_bytes() + (spec.chunk_count() + 1) * kFileOverheadBytes;
+}
+
+}  // namespace
+
+std::string checkpoint_folder(std::string_view directory, int64_t step) {
+  return join_path(directory, std::to_string(step));
+}
+
+CheckpointWriter::CheckpointWriter(FileSystem& files, std::string directory, int64_t step,
+                                   Options options)
+    : files_(files),
+      directory_(std::move(directory)),
+      step_(step),
+      options_(options),
+      temporary_(checkpoint_folder(directory_, step) + ".tmp") {}
+
+CheckpointWriter::~CheckpointWriter() { (void)abort(); }
+
+Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::begin(FileSystem& files,
+                                                                  std::string directory,
+                                                                  int64_t step,
+                                                                  std::vector<ArraySpec> arrays,
+                                                                  Options options) {
+  if (step < 0) return invalid_argument("checkpoint: step ", step, " is negative");
+  std::unique_ptr<CheckpointWriter> writer(
+      new CheckpointWriter(files, std::move(directory), step, options));
+  RETURN_IF_ERROR(writer->add_arrays(std::move(arrays)));
+  if (!options.leads) return writer;
+  Status status = writer->make_folder();
+  if (status.ok()) status = writer->write_metadata();
+  if (!status.ok()) return writer->explain(status);
+  return writer;
+}
+
+Status CheckpointWriter::add_arrays(std::vector<ArraySpec> arrays) {
+  std::set<std::string> folders;
+  for (ArraySpec& spec : arrays) {
+    RETURN_IF_ERROR(spec.validate());
+    for (std::string& group : groups_around(spec.name)) folders.insert(std::move(group));
+    bytes_ += spec.file_bytes();
+    const size_t chunks = static_cast<size_t>(spec.chunk_count());
+    const std::string name = spec.name;
+    const bool is_new =
+        arrays_
+            .emplace(name, Array{{std::move(spec), 0, std::vector<uint32_t>(chunks)},
+                                 std::vector<bool>(chunks)})
+            .second;
+    if (!is_new) return invalid_argument("checkpoint: two arrays are named ", name);
+  }
+  for (const std::string& folder : folders) {
+    if (!arrays_.contains(folder)) continue;
+    return invalid_argument("checkpoint: ", folder, " is an array and the start of another's name");
+  }
+  folders_ = {temporary_, join_path(temporary_, "state")};
+  for (const std::string& folder : folders) {
+    folders_.push_back(join_path(temporary_, array_folder(folder)));
+  }
+  return absl::OkStatus();
+}
+
+Status CheckpointWriter::make_folder() {
+  RETURN_IF_ERROR(files_.create_dirs(directory_));
+  if (files_.exists(checkpoint_folder(directory_, step_))) {
+    return absl::AlreadyExistsError(
+        str_cat(checkpoint_folder(directory_, step_), ": this step is saved already"));
+  }
+  RETURN_IF_ERROR(files_.remove_tree(temporary_));  // of a run that died
+  int64_t needed = 0;
+  for (const auto& [name, array] : arrays_) needed += needed_bytes(array.record.spec);
+  ASSIGN_OR_RETURN(const int64_t free, files_.free_bytes(directory_));
+  if (free < needed) {
+    return absl::ResourceExhaustedError(str_cat(directory_, ": a checkpoint needs ", needed,
+                                                " bytes there, and ", free, " are free"));
+  }
+  open_ = true;
+  return files_.create_dir(temporary_);
+}
+
+Status CheckpointWriter::write_metadata() {
+  for (const std::string& folder : folders_) {
+    RETURN_IF_ERROR(files_.create_dir(folder));
+    if (folder == temporary_) continue;
+    RETURN_IF_ERROR(
+        files_.write_file(join_path(folder, "zarr.json"), {bytes_of(zarr_group_json())}));
+  }
+  for (auto& [name, array] : arrays_) {
+    const std::string folder = join_path(temporary_, array_folder(name));
+    const std::string json = zarr_array_json(array.record.spec);
+    array.record.metadata_crc32c = crc32c(bytes_of(json));
+    RETURN_IF_ERROR(files_.create_dir(folder));
+    RETURN_IF_ERROR(files_.write_file(join_path(folder, "zarr.json"), {bytes_of(json)}));
+    folders_.push_back(folder);
+  }
+  return absl::OkStatus();
+}
+
+Result<int64_t> CheckpointWriter::chunk_of(const Array& array, const Box& box) const {
+  const ArraySpec& spec = array.record.spec;
+  Dims index(box.start.size());
+  bool fits = box.start.size() == spec.chunk_shape.size();
+  for (size_t i = 0; fits && i < index.size(); ++i) {
+    index[i] = box.start[i] / spec.chunk_shape[i];
+    fits = box.start[i] >= 0 && box.start[i] < spec.shape.dims[i];
+  }
+  if (fits && spec.chunk_box(index) == box) return linear_index(index, spec.grid());
+  return invalid_argument("checkpoint: ", to_string(box), " of ", spec.name, " ",
+                          to_string(spec.shape), " is not one of its chunks of ",
+                          dims_to_string(spec.chunk_shape));
+}
+
+Status CheckpointWriter::write_shard(std::string_view name, const Box& box,
+                                     std::span<const std::byte> bytes) {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) return not_found("checkpoint: no array is named ", name);
+  Array& array = found->second;
+  const ArraySpec& spec = array.record.spec;
+  ASSIGN_OR_RETURN(const int64_t chunk, chunk_of(array, box));
+  const int64_t expected = box.elements() * dtype_host_bytes(spec.shape.dtype);
+  if (static_cast<int64_t>(bytes.size()) != expected) {
+    return invalid_argument("checkpoint: ", name, " ", to_string(box), " has ", bytes.size(),
+                            " bytes instead of ", expected);
+  }
+  const std::string path = join_path(join_path(temporary_, array_folder(name)),
+                                     chunk_file_name(grid_index(chunk, spec.grid())));
+  const Result<uint32_t> checksum = write_chunk_file(files_, path, spec, box, bytes);
+  if (!checksum.ok()) return explain(checksum.status());
+  const std::lock_guard lock(mutex_);
+  written_.push_back({std::string(name), chunk, *checksum});
+  return note(array, chunk, *checksum);
+}
+
+Status CheckpointWriter::note(Array& array, int64_t chunk, uint32_t checksum) {
+  const size_t at = static_cast<size_t>(chunk);
+  if (array.written[at]) {
+    return failed_precondition("checkpoint: chunk ", chunk, " of ", array.record.spec.name,
+                               " was written twice");
+  }
+  array.written[at] = true;
+  array.record.chunk_checksums[at] = checksum;
+  return absl::OkStatus();
+}
+
+std::vector<WrittenChunk> CheckpointWriter::written() const {
+  const std::lock_guard lock(mutex_);
+  return written_;
+}
+
+Status CheckpointWriter::adopt(std::span<const WrittenChunk> chunks) {
+  const std::lock_guard lock(mutex_);
+  for (const WrittenChunk& chunk : chunks) {
+    const auto array = arrays_.find(chunk.array);
+    if (array == arrays_.end() || chunk.chunk < 0 ||
+        chunk.chunk >= static_cast<int64_t>(array->second.written.size())) {
+      return invalid_argument("checkpoint: another process wrote chunk ", chunk.chunk, " of ",
+                              chunk.array, ", which is not in the state");
+    }
+    RETURN_IF_ERROR(note(array->second, chunk.chunk, chunk.checksum));
+  }
+  return absl::OkStatus();
+}
+
+Status CheckpointWriter::check_complete() const {
+  for (const auto& [name, array] : arrays_) {
+    for (size_t i = 0; i < array.written.size(); ++i) {
+      if (array.written[i]) continue;
+      return failed_precondition(
+          "checkpoint step ", step_, ": chunk ",
+          chunk_file_name(grid_index(static_cast<int64_t>(i), array.record.spec.grid())), " of ",
+          name, " was not written");
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status CheckpointWriter::commit(Manifest manifest) {
+  const std::lock_guard lock(mutex_);
+  if (!options_.leads || !open_) {
+    return failed_precondition("checkpoint step ", step_, ": nothing to commit here");
+  }
+  RETURN_IF_ERROR(check_complete());
+  manifest.step = step_;
+  manifest.arrays.clear();
+  for (const auto& [name, array] : arrays_) manifest.arrays.push_back(array.record);
+  ASSIGN_OR_RETURN(const std::string text, manifest_to_text(manifest));
+  const auto finish = [&]() -> Status {
+    // The manifest comes last: then a folder with one is whole, wherever it was copied to.
+    for (size_t i = folders_.size(); i-- > 1;) RETURN_IF_ERROR(files_.sync_dir(folders_[i]));
+    RETURN_IF_ERROR(files_.write_file(join_path(temporary_, kManifestFile), {bytes_of(text)}));
+    RETURN_IF_ERROR(files_.sync_dir(temporary_));
+    RETURN_IF_ERROR(files_.rename(temporary_, checkpoint_folder(directory_, step_)));
+    open_ = false;
+    return files_.sync_dir(directory_);
+  };
+  return explain(finish());
+}
+
+Status CheckpointWriter::abort() {
+  if (!std::exchange(open_, false)) return absl::OkStatus();
+  return files_.remove_tree(temporary_);
+}
+
+Status CheckpointWriter::explain(const Status& status) const {
+  if (!absl::IsResourceExhausted(status)) {
+    return annotate(status, str_cat("checkpoint step ", step_));
+  }
+  return absl::ResourceExhaustedError(
+      str_cat("checkpoint step ", step_, ", ", bytes_, " bytes: ", status.message(),
+              ". Free space there, or keep fewer checkpoints. Checkpoints saved before are "
+              "untouched"));
+}
+
+}  // namespace tessera

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/filesystem.h"
+#include "tessera/ckpt/array_spec.h"
+#include "tessera/ckpt/manifest.h"
+
+namespace tessera {
+
+/// One chunk that was written: what the process that commits must know of the others' work.
+struct WrittenChunk {
+  std::string array;
+  int64_t chunk = 0;  // position in row-major order of the grid
+  uint32_t checksum = 0;
+};
+
+/// Writes one checkpoint: begin() makes the folder <directory>/<step>.tmp, write_shard() fills it,
+/// commit() writes the manifest, syncs, and renames the folder to <directory>/<step>. Until that
+/// rename there is no checkpoint, after it there is a whole one, whatever happens. Destroyed
+/// without a commit, it removes the temporary folder.
+///
+/// With several processes, one leads: the others begin after it has begun, write their shards, hand
+/// written() to the leader, which adopts it and commits. write_shard and written may be called from
+/// many threads at once.
+class CheckpointWriter {
+ public:
+  struct Options {
+    /// Makes the folders and the metadata, and commits. Exactly one process.
+    bool leads = true;
+  };
+
+  /// `arrays` is the whole state, the same in every process. ALREADY_EXISTS when the step is there;
+  /// RESOURCE_EXHAUSTED when the disk has less free than the arrays need; INVALID_ARGUMENT for
+  /// arrays whose names or sizes do not fit.
+  static Result<std::unique_ptr<CheckpointWriter>> begin(FileSystem& files, std::string directory,
+                                                         int64_t step,
+                                                         std::vector<ArraySpec> arrays,
+                                                         Options options);
+  static Result<std::unique_ptr<CheckpointWriter>> begin(FileSystem& files, std::string directory,
+                                                         int64_t step,
+                                                         std::vector<ArraySpec> arrays) {
+    return begin(files, std::move(directory), step, std::move(arrays), Options{});
+  }
+  ~CheckpointWriter();
+
+  /// Stores the elements of `box` of an array, dense and row-major in `bytes`. `box` must be one
+  /// chunk of the array's grid, cut off at the array's end; each chunk is written once over all
+  /// processes.
+  Status write_shard(std::string_view array, const Box& box, std::span<const std::byte> bytes);
+
+  /// The chunks that this process wrote.
+  std::vector<WrittenChunk> written() const;
+  /// Takes over what other processes wrote.
+  Status adopt(std::span<const WrittenChunk> chunks);
+
+  /// Makes it a checkpoint. Step and arrays of `manifest` are filled in here. FAILED_PRECONDITION,
+  /// naming the array, when a chunk was not written.
+  Status commit(Manifest manifest);
+  /// Removes the temporary folder; nothing else can be called after.
+  Status abort();
+
+  /// Of all arrays, as it lies on disk.
+  int64_t bytes() const { return bytes_; }
+  const std::string& temporary_folder() const { return temporary_; }
+
+ private:
+  struct Array {
+    ArrayRecord record;
+    std::vector<bool> written;
+  };
+
+  CheckpointWriter(FileSystem& files, std::string directory, int64_t step, Options options);
+  Status add_arrays(std::vector<ArraySpec> arrays);
+  Status make_folder();
+  Status write_metadata();
+  Status check_complete() const;
+  Status note(Array& array, int64_t chunk, uint32_t checksum);
+  Result<int64_t> chunk_of(const Array& array, const Box& box) const;
+  /// Says how much is needed when the disk was full.
+  Status explain(const Status& status) const;
+
+  FileSystem& files_;
+  const std::string directory_;
+  const int64_t step_;
+  const Options options_;
+  const std::string temporary_;
+  int64_t bytes_ = 0;
+  bool open_ = false;                 // whether there is a folder to remove
+  std::vector<std::string> folders_;  // of the temporary folder, parents first
+  mutable std::mutex mutex_;          // guards checksums and marks inside arrays_, and written_
+  std::map<std::string, Array, std::less<>> arrays_;
+  std::vector<WrittenChunk> written_;
+};
+
+/// "<directory>/<step>".
+std::string checkpoint_folder(std::string_view directory, int64_t step);
+
+}  // namespace tessera
