@@ -1,0 +1,173 @@
+#include "tessera/models/llama/model.h"
+
+#include <cmath>
+
+#include "tessera/nn/layers.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/indexing.h"
+#include "tessera/ops/linear.h"
+#include "tessera/ops/shape.h"
+#include "tessera/ops/sharding_ops.h"
+
+// Shapes: B batch, T positions, D model width, H query heads, K key heads, C head width, F
+// feed-forward width, V vocabulary.
+
+namespace tessera {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names kStream = {"activation_batch", "activation_length", "activation_embed"};
+
+Value project(Value x, const char* equation, Value kernel) { return einsum(equation, {x, kernel}); }
+
+struct Attention {
+  Param query, key, value, out;
+
+  Attention(const Scope& scope, const LlamaConfig& c, Init output_init)
+      : query(scope.child("query").param("kernel", {c.embed, c.heads, c.resolved_head_dim()},
+                                         {"embed", "q_heads", "kv"}, Init::normal(c.init_stddev))),
+        key(scope.child("key").param("kernel", {c.embed, c.kv_heads, c.resolved_head_dim()},
+                                     {"embed", "kv_heads", "kv"}, Init::normal(c.init_stddev))),
+        value(scope.child("value").param("kernel", {c.embed, c.kv_heads, c.resolved_head_dim()},
+                                         {"embed", "kv_heads", "kv"}, Init::normal(c.init_stddev))),
+        out(scope.child("out").param("kernel", {c.heads, c.resolved_head_dim(), c.embed},
+                                     {"q_heads", "kv", "embed"}, output_init)) {}
+
+  Value operator()(Value x_BTD, const RotaryTables& rotary, Value segment_ids_BT) const {
+    const Names heads = {"activation_batch", "activation_length", "activation_heads", ""};
+    const Names kv_heads = {"activation_batch", "activation_length", "activation_kv_heads", ""};
+    const Value q_BTHC =
+        constrain(apply_rotary(project(x_BTD, "btd,dhc->bthc", query), rotary), heads);
+    const Value k_BTKC =
+        constrain(apply_rotary(project(x_BTD, "btd,dkc->btkc", key), rotary), kv_heads);
+    const Value v_BTKC = constrain(project(x_BTD, "btd,dkc->btkc", value), kv_heads);
+    const Value mixed_BTHC =
+        constrain(causal_attention(q_BTHC, k_BTKC, v_BTKC, segment_ids_BT), heads);
+    return project(mixed_BTHC, "bthc,hcd->btd", out);
+  }
+};
+
+// Source: Shazeer, GLU Variants Improve Transformer, 2020 (SwiGLU).
+struct Mlp {
+  Param gate, up, down;
+
+  Mlp(const Scope& scope, const LlamaConfig& c, Init output_init)
+      : gate(scope.child("gate").param("kernel", {c.embed, c.mlp}, {"embed", "mlp"},
+                                       Init::normal(c.init_stddev))),
+        up(scope.child("up").param("kernel", {c.embed, c.mlp}, {"embed", "mlp"},
+                                   Init::normal(c.init_stddev))),
+        down(scope.child("down").param("kernel", {c.mlp, c.embed}, {"mlp", "embed"}, output_init)) {
+  }
+
+  Value operator()(Value x_BTD) const {
+    const Value h_BTF = silu(matmul(x_BTD, gate)) * matmul(x_BTD, up);
+    return matmul(constrain(h_BTF, {"activation_batch", "activation_length", "activation_mlp"}),
+                  down);
+  }
+};
+
+// The projections back into the stream begin smaller, so that its variance does not grow with
+// depth. Source: Radford et al., GPT-2, 2019: 1 / sqrt(2 layers), one factor for each of a block's
+// two additions.
+Init output_init(const LlamaConfig& c) {
+  return Init::normal(c.init_stddev / std::sqrt(2.0 * static_cast<double>(c.layers)));
+}
+
+struct Block {
+  Param attention_norm, mlp_norm;
+  Attention attention;
+  Mlp mlp;
+  double epsilon;
+
+  Block(const Scope& scope, const LlamaConfig& c)
+      : attention_norm(
+            scope.child("attention_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
+        mlp_norm(scope.child("mlp_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
+        attention(scope.child("attention"), c, output_init(c)),
+        mlp(scope.child("mlp"), c, output_init(c)),
+        epsilon(c.norm_epsilon) {}
+
+  Value operator()(Value x_BTD, const RotaryTables& rotary, Value segment_ids_BT) const {
+    Graph& graph = x_BTD.graph();
+    {
+      const auto scope = graph.scope("attention");
+      x_BTD = constrain(
+          x_BTD + attention(rms_norm(x_BTD, attention_norm, epsilon), rotary, segment_ids_BT),
+          kStream);
+    }
+    const auto scope = graph.scope("mlp");
+    return constrain(x_BTD + mlp(rms_norm(x_BTD, mlp_norm, epsilon)), kStream);
+  }
+};
+
+struct Decoder {
+  Param embedding, norm, head;
+
+  Decoder(const Scope& scope, const LlamaConfig& c)
+      : embedding(scope.child("embedding")
+                      .param("table", {c.vocab_size, c.embed}, {"vocab", "embed_vocab"},
+                             Init::normal(c.init_stddev))),
+        norm(scope.child("norm").param("scale", {c.embed}, {"norm"}, Init::ones())) {
+    if (c.tied_embeddings) return;
+    head = scope.child("head").param("kernel", {c.embed, c.vocab_size}, {"embed_vocab", "vocab"},
+                                     Init::normal(c.init_stddev));
+  }
+};
+
+Value positions_or_default(const LlamaInputs& inputs) {
+  if (inputs.positions_BT.defined()) return inputs.positions_BT;
+  return iota(inputs.tokens_BT.graph(), Shape{DType::kS32, {inputs.tokens_BT.dim(1)}}, 0);
+}
+
+}  // namespace
+
+Tree<ParamSpec> llama_params(const LlamaConfig& config) {
+  Tree<ParamSpec> specs;
+  const Scope scope = Scope::declare(specs);
+  Decoder(scope, config);
+  Block(scope.stacked("layers", config.layers), config);
+  return specs;
+}
+
+Value llama_logits(const Tree<Value>& params, const LlamaInputs& inputs, const LlamaConfig& config,
+                   const ComputeOptions& options) {
+  Graph& graph = inputs.tokens_BT.graph();
+  const Decoder decoder(Scope::bind(params, options.dtype), config);
+  const RotaryTables rotary =
+      rotary_tables(positions_or_default(inputs), config.resolved_head_dim(), config.rope_theta);
+  Value x_BTD;
+  {
+    const auto scope = graph.scope("embedding");
+    x_BTD = constrain(take(decoder.embedding, inputs.tokens_BT, 0), kStream);
+  }
+  {
+    const auto scope = graph.scope("layers");
+    const LayerFn layer = [&](const Tree<Value>& values, Value stream) {
+      return Block(Scope::bind(values, options.dtype), config)(stream, rotary,
+                                                               inputs.segment_ids_BT);
+    };
+    x_BTD = run_layers(params.subtree("layers"), x_BTD, layer, options.stack);
+  }
+  const auto scope = graph.scope("head");
+  const Value normed_BTD = rms_norm(x_BTD, decoder.norm, config.norm_epsilon);
+  const Value logits_BTV = config.tied_embeddings
+                               ? einsum("btd,vd->btv", {normed_BTD, decoder.embedding})
+                               : matmul(normed_BTD, decoder.head);
+  return constrain(logits_BTV, {"activation_batch", "activation_length", "activation_vocab"});
+}
+
+double llama_step_flop(const LlamaConfig& c, int64_t batch, int64_t length) {
+  const double d = static_cast<double>(c.embed), head = static_cast<double>(c.resolved_head_dim());
+  const double attention_weights = d * head * static_cast<double>(2 * c.heads + 2 * c.kv_heads);
+  const double layer_weights = attention_weights + 3 * d * static_cast<double>(c.mlp);
+  const double weights =
+      static_cast<double>(c.layers) * layer_weights + d * static_cast<double>(c.vocab_size);
+  const double tokens = static_cast<double>(batch * length);
+  const double scores =
+      6 * static_cast<double>(c.layers * c.heads) * head * static_cast<double>(length);
+  return tokens * (6 * weights + scores);
+}
+
+}  // namespace tessera

@@ -1,0 +1,29 @@
+#include "tessera/nn/loss.h"
+
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reduce.h"
+#include "tessera/ops/shape.h"
+
+namespace tessera {
+
+LossSums language_model_loss(Value logits_BTV, Value targets_BT, Value weights_BT) {
+  const Value logits = convert(logits_BTV, DType::kF32);
+  const Value log_z = logsumexp(logits, {-1});
+  // Picked by comparison rather than by a gather: it fuses, its gradient too, and it splits over a
+  // sharded vocabulary.
+  const Value classes = iota(logits.graph(), Shape{DType::kS32, {1, 1, logits.dim(-1)}}, 2);
+  const Value is_target = equal(classes, expand_dims(targets_BT, -1));
+  const Value target_logit = sum(select(is_target, logits, 0.0), {-1});
+  return {.cross_entropy = sum((log_z - target_logit) * weights_BT),
+          .z_loss = sum(log_z * log_z * weights_BT),
+          .weight = sum(weights_BT)};
+}
+
+Value mean_loss(const LossSums& sums, double z_coefficient) {
+  Value total = sums.cross_entropy;
+  if (z_coefficient != 0) total = total + sums.z_loss * z_coefficient;
+  return total / maximum(sums.weight, 1e-8);
+}
+
+}  // namespace tessera

@@ -1,0 +1,59 @@
+#include "tessera/nn/stack.h"
+
+#include "tessera/ops/shape.h"
+
+namespace tessera {
+namespace {
+
+Tree<Value> with_values(const Tree<Value>& paths, std::span<const Value> values) {
+  size_t i = 0;
+  return paths.map([&](const std::string&, Value) { return values[i++]; });
+}
+
+// The layers' own parts of a stacked parameter. Its gradient is one stack of theirs, where that of
+// slices would be as many padded copies to add.
+std::vector<Value> unstack(Value stacked) {
+  const Branch cut = [](std::span<const Value> args) {
+    std::vector<Value> layers;
+    for (Value layer : split(args[0], static_cast<int>(args[0].dim(0)), 0))
+      layers.push_back(squeeze(layer, {0}));
+    return layers;
+  };
+  const CustomVjp join = [](std::span<const Value>, std::span<const Value>,
+                            std::span<const Value> cotangents) {
+    return std::vector<Value>{stack(cotangents, 0)};
+  };
+  return custom_gradient(cut, join, std::span(&stacked, 1));
+}
+
+}  // namespace
+
+Value run_layers(const Tree<Value>& stacked, Value x, const LayerFn& layer,
+                 const StackOptions& options) {
+  std::vector<Value> params;
+  for (const auto& [path, value] : stacked) params.push_back(value);
+  const auto step = [&](Value stream, std::span<const Value> values) {
+    const auto run = [&](std::span<const Value> args) {
+      return std::vector<Value>{layer(with_values(stacked, args.subspan(1)), args[0])};
+    };
+    std::vector<Value> args = {stream};
+    args.insert(args.end(), values.begin(), values.end());
+    return options.remat ? checkpoint(run, args, options.policy)[0] : run(args)[0];
+  };
+  if (options.scan) {
+    const ScanBody body = [&](std::span<const Value> carry, std::span<const Value> slices) {
+      return ScanStep{.carry = {step(carry[0], slices)}, .ys = {}};
+    };
+    return scan(body, std::span(&x, 1), params).carry[0];
+  }
+  std::vector<std::vector<Value>> by_layer;
+  for (Value param : params) {
+    const std::vector<Value> slices = unstack(param);
+    by_layer.resize(slices.size());
+    for (size_t i = 0; i < slices.size(); ++i) by_layer[i].push_back(slices[i]);
+  }
+  for (const auto& values : by_layer) x = step(x, values);
+  return x;
+}
+
+}  // namespace tessera
