@@ -100,6 +100,12 @@ void TrainingConfig::fields(ConfigFields& f) {
   f.field("sequence_length", sequence_length).range(2, 16'777'216).help("Tokens a sequence.");
   f.choice("dtype", dtype, {{"f32", ComputeType::kF32}, {"bf16", ComputeType::kBf16}})
       .help("What the step computes in; weights and moments are f32.");
+  f.field("scan_layers", scan_layers)
+      .help("One loop over the layers: quick to compile. Else unrolled: often faster to run.");
+  f.field("remat", remat)
+      .help("Recompute each layer in the reverse pass: less memory, about a third more work.");
+  f.field("attend_across_documents", attend_across_documents)
+      .help("Let tokens of a packed row see the documents before theirs.");
   f.field("seed", seed).help("Of the initial weights.");
   f.field("z_loss", z_loss)
       .range(0, 1)

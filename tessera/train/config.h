@@ -72,6 +72,9 @@ struct TrainingConfig {
   int64_t batch_size = 8;  ///< Sequences a step, over all devices.
   int64_t sequence_length = 256;
   ComputeType dtype = ComputeType::kBf16;
+  bool scan_layers = true;  ///< One loop over the layers; else one program after the other.
+  bool remat = false;       ///< Recompute each layer's intermediate results in the reverse pass.
+  bool attend_across_documents = false;  ///< Of a packed row: else each sees only itself.
   uint64_t seed = 0;
   double z_loss = 0;  ///< Weight of log(Z)² a token.
   int64_t eval_interval = 100;

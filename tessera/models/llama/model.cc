@@ -116,7 +116,7 @@ struct Decoder {
   }
 };
 
-Value positions_or_default(const LlamaInputs& inputs) {
+Value positions_or_default(const DecoderInputs& inputs) {
   if (inputs.positions_BT.defined()) return inputs.positions_BT;
   return iota(inputs.tokens_BT.graph(), Shape{DType::kS32, {inputs.tokens_BT.dim(1)}}, 0);
 }
@@ -131,8 +131,8 @@ Tree<ParamSpec> llama_params(const LlamaConfig& config) {
   return specs;
 }
 
-Value llama_logits(const Tree<Value>& params, const LlamaInputs& inputs, const LlamaConfig& config,
-                   const ComputeOptions& options) {
+Value llama_logits(const Tree<Value>& params, const DecoderInputs& inputs,
+                   const LlamaConfig& config, const ComputeOptions& options) {
   Graph& graph = inputs.tokens_BT.graph();
   const Decoder decoder(Scope::bind(params, options.dtype), config);
   const RotaryTables rotary =

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+
+#include "tessera/nn/param.h"
+#include "tessera/nn/stack.h"
+
+namespace tessera {
+
+/// How a model is computed, apart from what it computes.
+struct ComputeOptions {
+  DType dtype = DType::kF32;  ///< of activations, and of the weights as layers see them
+  StackOptions stack;
+};
+
+struct DecoderInputs {
+  Value tokens_BT;          ///< s32
+  Value positions_BT = {};  ///< s32; 0, 1, 2, ... unless given
+  Value segment_ids_BT =
+      {};  ///< s32; attention stays inside a segment; one segment a row unless given
+};
+
+/// A decoder that gives each position the logits of the token after it. Immutable; safe to use from
+/// several threads.
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+  /// Its parameters, with the paths they have in states and checkpoints below "params".
+  virtual Tree<ParamSpec> params() const = 0;
+  /// [B,T,V] in the compute dtype.
+  virtual Value logits(const Tree<Value>& params, const DecoderInputs& inputs,
+                       const ComputeOptions& options) const = 0;
+  virtual int64_t vocab_size() const = 0;
+  /// FLOP of a training step on `batch` sequences of `length` tokens, forward and backward, without
+  /// recomputation.
+  virtual double step_flop(int64_t batch, int64_t length) const = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/models/language_model.h"
+#include "tessera/train/config.h"
+
+namespace tessera {
+
+/// A named argument or result of a compiled program of training.
+struct ArgumentSpec {
+  std::string path;
+  Shape shape;
+  std::vector<std::string> names;  ///< of the dimensions, for the axis rules
+};
+
+/// A traced program with what its parameters and outputs are called and how they are laid out.
+struct Program {
+  std::shared_ptr<Graph> graph;
+  std::vector<ArgumentSpec> arguments;
+  std::vector<ArgumentSpec> results;
+  std::vector<int> donated_to;  ///< for each argument the result that takes its buffer over, or -1
+};
+
+/// What a run trains: "params.*", "optimizer.*" and "step" (s32[], the number of updates made).
+std::vector<ArgumentSpec> state_spec(const LanguageModel& model);
+/// "batch.tokens", "batch.targets", "batch.mask", and, unless attention crosses documents,
+/// "batch.segment_ids" and "batch.positions": [batch, length].
+std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training);
+
+/// () → state, by the run's seed.
+Result<Program> trace_init(const LanguageModel& model, const TrainingConfig& training);
+
+/// (state, batch, "learning_rate" f32[]) → (state, metrics), the old state donated. Metrics, all
+/// f32:
+///   "metrics.loss"            [], nats a token, with z-loss
+///   "metrics.cross_entropy"   [], without
+///   "metrics.weight"          [], tokens that counted
+///   "metrics.gradient_norm"   [], before clipping
+///   "metrics.gradient_norms"  [n], one for each parameter, in the order of the state's "params.*"
+Result<Program> trace_train_step(const LanguageModel& model, const RunConfig& config);
+
+/// ("params.*", batch) → "cross_entropy" (sum in nats), "weight", both f32[].
+Result<Program> trace_eval_step(const LanguageModel& model, const TrainingConfig& training);
+
+}  // namespace tessera
