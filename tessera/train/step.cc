@@ -89,8 +89,8 @@ std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training) {
   return batch;
 }
 
-Result<Program> trace_init(const LanguageModel& model, const TrainingConfig& training) {
-  Program program;
+Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfig& training) {
+  TracedProgram program;
   program.results = state_spec(model);
   ASSIGN_OR_RETURN(program.graph, trace({}, [&](Graph& graph, std::span<const Value>) {
                      const Tree<ParamSpec> params = model.params();
@@ -103,8 +103,8 @@ Result<Program> trace_init(const LanguageModel& model, const TrainingConfig& tra
   return program;
 }
 
-Result<Program> trace_train_step(const LanguageModel& model, const RunConfig& config) {
-  Program program;
+Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config) {
+  TracedProgram program;
   program.arguments = state_spec(model);
   program.results = program.arguments;
   for (size_t i = 0; i < program.arguments.size(); ++i)
@@ -148,8 +148,8 @@ Result<Program> trace_train_step(const LanguageModel& model, const RunConfig& co
   return program;
 }
 
-Result<Program> trace_eval_step(const LanguageModel& model, const TrainingConfig& training) {
-  Program program;
+Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training) {
+  TracedProgram program;
   program.arguments = argument_specs("params", model.params());
   for (ArgumentSpec& spec : batch_spec(training)) program.arguments.push_back(std::move(spec));
   program.donated_to.resize(program.arguments.size(), -1);

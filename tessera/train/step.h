@@ -17,7 +17,7 @@ struct ArgumentSpec {
 };
 
 /// A traced program with what its parameters and outputs are called and how they are laid out.
-struct Program {
+struct TracedProgram {
   std::shared_ptr<Graph> graph;
   std::vector<ArgumentSpec> arguments;
   std::vector<ArgumentSpec> results;
@@ -31,7 +31,7 @@ std::vector<ArgumentSpec> state_spec(const LanguageModel& model);
 std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training);
 
 /// () → state, by the run's seed.
-Result<Program> trace_init(const LanguageModel& model, const TrainingConfig& training);
+Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfig& training);
 
 /// (state, batch, "learning_rate" f32[]) → (state, metrics), the old state donated. Metrics, all
 /// f32:
@@ -40,9 +40,9 @@ Result<Program> trace_init(const LanguageModel& model, const TrainingConfig& tra
 ///   "metrics.weight"          [], tokens that counted
 ///   "metrics.gradient_norm"   [], before clipping
 ///   "metrics.gradient_norms"  [n], one for each parameter, in the order of the state's "params.*"
-Result<Program> trace_train_step(const LanguageModel& model, const RunConfig& config);
+Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config);
 
 /// ("params.*", batch) → "cross_entropy" (sum in nats), "weight", both f32[].
-Result<Program> trace_eval_step(const LanguageModel& model, const TrainingConfig& training);
+Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training);
 
 }  // namespace tessera
