@@ -38,7 +38,6 @@ class FaultyWritableFile final : public WritableFile {
 
   Status sync() override {
     RETURN_IF_ERROR(system_.next_operation());
-    RETURN_IF_ERROR(base_->sync());
     system_.note_synced(path_, size_bytes_);
     return absl::OkStatus();
   }
@@ -191,7 +190,6 @@ Status FaultyFileSystem::remove(const std::string& path) {
 
 Status FaultyFileSystem::sync_dir(const std::string& path) {
   RETURN_IF_ERROR(next_operation());
-  RETURN_IF_ERROR(base_.sync_dir(path));
   const std::lock_guard lock(mutex_);
   std::erase_if(pending_names_,
                 [&](const PendingName& name) { return parent_path(name.path) == path; });

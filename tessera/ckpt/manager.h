@@ -78,8 +78,7 @@ class CheckpointManager {
   Result<std::vector<std::string>> clean() const;
   /// Removes the checkpoints that the retention policy does not keep, once the newest kept one has
   /// been read and found good. Each is first renamed to <step>.deleted, so that none is ever seen
-  /// in part. Damaged ones newer than the newest good one stay, as evidence. Returns the removed
-  /// steps.
+  /// in part. Damaged ones newer than those do not count, and stay. Returns the removed steps.
   Result<std::vector<int64_t>> prune() const;
 
  private:

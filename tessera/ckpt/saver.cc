@@ -1,8 +1,9 @@
 #include "tessera/ckpt/saver.h"
 
-#include <atomic>
 #include <chrono>
 #include <utility>
+
+#include "tessera/ckpt/parallel.h"
 
 namespace tessera {
 
@@ -44,7 +45,7 @@ SaveResult CheckpointSaver::run(const SaveRequest& request) {
   SaveResult result;
   result.step = request.step;
   result.status = write(request, &result);
-  if (!result.status.ok() || !options_.writer.leads) return result;
+  if (!result.status.ok() || !options_.leads) return result;
   const absl::Duration start = clock_.elapsed();
   Result<std::vector<int64_t>> pruned = manager_.prune();
   result.prune_s = absl::ToDoubleSeconds(clock_.elapsed() - start);
@@ -60,32 +61,21 @@ SaveResult CheckpointSaver::run(const SaveRequest& request) {
 
 Status CheckpointSaver::write(const SaveRequest& request, SaveResult* result) {
   const absl::Duration start = clock_.elapsed();
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointWriter> writer,
-                   manager_.begin(request.step, request.arrays, options_.writer));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<CheckpointWriter> writer,
+      manager_.begin(request.step, request.arrays, {.leads = options_.leads, .pool = &writers_}));
   result->bytes = writer->bytes();
-  RETURN_IF_ERROR(write_shards(*writer, request));
+  RETURN_IF_ERROR(try_parallel_for(&writers_, request.shards.size(), [&](size_t i) {
+    const HostShard& shard = request.shards[i];
+    return writer->write_shard(shard.array, shard.box, shard.bytes);
+  }));
   const absl::Duration written = clock_.elapsed();
   result->write_s = absl::ToDoubleSeconds(written - start);
   if (options_.before_commit) RETURN_IF_ERROR(options_.before_commit(*writer));
-  if (!options_.writer.leads) return absl::OkStatus();
+  if (!options_.leads) return absl::OkStatus();
   RETURN_IF_ERROR(writer->commit(request.manifest));
   result->commit_s = absl::ToDoubleSeconds(clock_.elapsed() - written);
   return absl::OkStatus();
-}
-
-Status CheckpointSaver::write_shards(CheckpointWriter& writer, const SaveRequest& request) {
-  std::mutex mutex;
-  Status first;  // guarded by mutex
-  std::atomic<bool> failed = false;
-  parallel_for(writers_, request.shards.size(), [&](size_t i) {
-    if (failed) return;  // the checkpoint is lost anyway
-    const HostShard& shard = request.shards[i];
-    const Status status = writer.write_shard(shard.array, shard.box, shard.bytes);
-    if (status.ok() || failed.exchange(true)) return;
-    const std::lock_guard lock(mutex);
-    first = status;
-  });
-  return first;
 }
 
 }  // namespace tessera

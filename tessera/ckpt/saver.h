@@ -52,8 +52,10 @@ struct SaveResult {
 class CheckpointSaver {
  public:
   struct Options {
-    size_t threads = 2;
-    CheckpointWriter::Options writer;
+    /// More than cores: they mostly wait for the disk to sync.
+    size_t threads = 8;
+    /// Whether this process leads (CheckpointWriter).
+    bool leads = true;
     /// Called after this process's shards are written and before the commit: where several
     /// processes tell one another what they wrote (CheckpointWriter::adopt). May be empty.
     std::function<Status(CheckpointWriter&)> before_commit;
@@ -78,7 +80,6 @@ class CheckpointSaver {
  private:
   SaveResult run(const SaveRequest& request);
   Status write(const SaveRequest& request, SaveResult* result);
-  Status write_shards(CheckpointWriter& writer, const SaveRequest& request);
 
   const CheckpointManager& manager_;
   const Clock& clock_;

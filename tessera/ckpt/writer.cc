@@ -5,6 +5,7 @@
 
 #include "tessera/base/crc32c.h"
 #include "tessera/ckpt/chunk_file.h"
+#include "tessera/ckpt/parallel.h"
 
 namespace tessera {
 namespace {
@@ -97,21 +98,17 @@ Status CheckpointWriter::make_folder() {
 }
 
 Status CheckpointWriter::write_metadata() {
-  for (const std::string& folder : folders_) {
-    RETURN_IF_ERROR(files_.create_dir(folder));
-    if (folder == temporary_) continue;
-    RETURN_IF_ERROR(
-        files_.write_file(join_path(folder, "zarr.json"), {bytes_of(zarr_group_json())}));
-  }
+  std::vector<std::string> texts(folders_.size(), std::string(zarr_group_json()));
   for (auto& [name, array] : arrays_) {
-    const std::string folder = join_path(temporary_, array_folder(name));
-    const std::string json = zarr_array_json(array.record.spec);
-    array.record.metadata_crc32c = crc32c(bytes_of(json));
-    RETURN_IF_ERROR(files_.create_dir(folder));
-    RETURN_IF_ERROR(files_.write_file(join_path(folder, "zarr.json"), {bytes_of(json)}));
-    folders_.push_back(folder);
+    folders_.push_back(join_path(temporary_, array_folder(name)));
+    texts.push_back(zarr_array_json(array.record.spec));
+    array.record.metadata_crc32c = crc32c(bytes_of(texts.back()));
   }
-  return absl::OkStatus();
+  for (size_t i = 1; i < folders_.size(); ++i) RETURN_IF_ERROR(files_.create_dir(folders_[i]));
+  // Syncs of many files at once take a disk hardly longer than that of one.
+  return try_parallel_for(options_.pool, folders_.size() - 1, [&](size_t i) {
+    return files_.write_file(join_path(folders_[i + 1], "zarr.json"), {bytes_of(texts[i + 1])});
+  });
 }
 
 Result<int64_t> CheckpointWriter::chunk_of(const Array& array, const Box& box) const {
@@ -204,7 +201,8 @@ Status CheckpointWriter::commit(Manifest manifest) {
   ASSIGN_OR_RETURN(const std::string text, manifest_to_text(manifest));
   const auto finish = [&]() -> Status {
     // The manifest comes last: then a folder with one is whole, wherever it was copied to.
-    for (size_t i = folders_.size(); i-- > 1;) RETURN_IF_ERROR(files_.sync_dir(folders_[i]));
+    RETURN_IF_ERROR(try_parallel_for(options_.pool, folders_.size() - 1,
+                                     [&](size_t i) { return files_.sync_dir(folders_[i + 1]); }));
     RETURN_IF_ERROR(files_.write_file(join_path(temporary_, kManifestFile), {bytes_of(text)}));
     RETURN_IF_ERROR(files_.sync_dir(temporary_));
     RETURN_IF_ERROR(files_.rename(temporary_, checkpoint_folder(directory_, step_)));

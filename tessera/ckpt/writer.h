@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tessera/base/filesystem.h"
+#include "tessera/base/thread.h"
 #include "tessera/ckpt/array_spec.h"
 #include "tessera/ckpt/manifest.h"
 
@@ -35,6 +36,9 @@ class CheckpointWriter {
   struct Options {
     /// Makes the folders and the metadata, and commits. Exactly one process.
     bool leads = true;
+    /// Its threads write and sync the metadata; without one, the caller's does. Must outlive the
+    /// writer.
+    ThreadPool* pool = nullptr;
   };
 
   /// `arrays` is the whole state, the same in every process. ALREADY_EXISTS when the step is there;
