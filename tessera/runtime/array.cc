@@ -1,0 +1,230 @@
+#include "tessera/runtime/array.h"
+
+#include <map>
+#include <mutex>
+
+#include "tessera/sharding/shard_copy.h"
+
+namespace tessera {
+
+struct Array::State {
+  const Shape shape;
+  const NamedSharding sharding;
+  std::vector<Piece> pieces;  // the list never changes
+  mutable std::mutex mutex;
+  std::string gone;  // guarded by mutex; what happened to the array, empty while it is there
+
+  State(Shape shape, NamedSharding sharding, std::vector<Piece> pieces)
+      : shape(std::move(shape)), sharding(std::move(sharding)), pieces(std::move(pieces)) {}
+
+  Status alive() const {
+    std::lock_guard lock(mutex);
+    return alive_locked();
+  }
+  Status alive_locked() const {
+    if (gone.empty()) return absl::OkStatus();
+    return failed_precondition("array ", to_string(shape), " ", gone);
+  }
+  ShardIndex index(int64_t position) const { return sharding.shard_index(shape.dims, position); }
+};
+
+namespace {
+
+/// The device at a position of the mesh when it belongs to this process.
+Result<std::vector<std::pair<int64_t, pjrt::Device>>> local_devices(const Runtime& runtime,
+                                                                    const Mesh& mesh) {
+  std::vector<std::pair<int64_t, pjrt::Device>> result;
+  for (int64_t position = 0; position < mesh.size(); ++position) {
+    ASSIGN_OR_RETURN(pjrt::Device device,
+                     runtime.client().device(static_cast<int>(mesh.device_ids()[position])));
+    if (device.is_addressable()) result.emplace_back(position, device);
+  }
+  return result;
+}
+
+/// A part that is being copied to the host. finish() must be called: the copy writes into it.
+struct PartOnItsWay {
+  PartOnItsWay(ShardIndex index, Shape shape) : index(std::move(index)), value(std::move(shape)) {}
+
+  void start(const pjrt::Buffer& buffer) {
+    auto started = buffer.copy_to_host(value.bytes());
+    status = started.status();
+    if (started.ok()) done = *std::move(started);
+  }
+  Status finish() {
+    status.Update(done.await());
+    return status;
+  }
+
+  ShardIndex index;
+  HostArray value;
+  Status status;
+  pjrt::Event done;
+};
+
+/// Calls back once all of `count` events did, with the first error among them.
+class Countdown {
+ public:
+  Countdown(size_t count, std::function<void(const Status&)> callback)
+      : left_(count), callback_(std::move(callback)) {}
+
+  void arrive(const Status& status) {
+    {
+      std::lock_guard lock(mutex_);
+      first_error_.Update(status);
+      if (--left_ > 0) return;
+    }
+    callback_(first_error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  size_t left_;         // guarded by mutex_
+  Status first_error_;  // guarded by mutex_ until left_ is 0
+  std::function<void(const Status&)> callback_;
+};
+
+}  // namespace
+
+Array Array::from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces) {
+  return Array(std::make_shared<State>(std::move(shape), std::move(sharding), std::move(pieces)));
+}
+
+Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
+                                 const ShardSource& source) {
+  RETURN_IF_ERROR(sharding.check(shape));
+  ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
+  std::map<ShardIndex, HostArray> parts;  // replicas share one
+  std::vector<Piece> pieces;
+  for (const auto& [position, device] : devices) {
+    const ShardIndex index = sharding.shard_index(shape.dims, position);
+    auto part = parts.find(index);
+    if (part == parts.end()) {
+      ASSIGN_OR_RETURN(HostArray value, source(index));
+      const Shape required{shape.dtype, index.sizes};
+      if (value.shape() != required) {
+        return invalid_argument("part ", to_string(index), " of ", to_string(shape), " must be ",
+                                to_string(required), ", got ", to_string(value.shape()));
+      }
+      part = parts.emplace(index, std::move(value)).first;
+    }
+    ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(part->second, device));
+    runtime.dispatch()->bytes_to_devices += part->second.shape().host_bytes();
+    pieces.push_back({position, std::move(buffer)});
+  }
+  return from_pieces(std::move(shape), std::move(sharding), std::move(pieces));
+}
+
+Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding) {
+  if (!sharding.is_fully_replicated()) {
+    return from_shards(runtime, value.shape(), std::move(sharding),
+                       [&](const ShardIndex& index) { return slice(value, index); });
+  }
+  ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
+  std::vector<Piece> pieces;
+  for (const auto& [position, device] : devices) {
+    ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(value, device));
+    runtime.dispatch()->bytes_to_devices += value.shape().host_bytes();
+    pieces.push_back({position, std::move(buffer)});
+  }
+  return from_pieces(value.shape(), std::move(sharding), std::move(pieces));
+}
+
+const Shape& Array::shape() const { return state_->shape; }
+const NamedSharding& Array::sharding() const { return state_->sharding; }
+std::span<const Array::Piece> Array::pieces() const { return state_->pieces; }
+Status Array::check_alive() const { return state_->alive(); }
+
+Result<HostArray> Array::to_host() const {
+  RETURN_IF_ERROR(state_->alive());
+  // One copy of each part is enough. All are started before the first is waited for.
+  std::map<ShardIndex, const pjrt::Buffer*> unique;
+  for (const Piece& piece : state_->pieces) {
+    unique.emplace(state_->index(piece.position), &piece.buffer);
+  }
+  std::vector<PartOnItsWay> parts;
+  int64_t elements = 0;
+  for (const auto& [index, buffer] : unique) {
+    PartOnItsWay& part = parts.emplace_back(index, Shape{shape().dtype, index.sizes});
+    elements += part.value.shape().elements();
+    part.start(*buffer);
+  }
+  Status status;
+  for (PartOnItsWay& part : parts) status.Update(part.finish());
+  RETURN_IF_ERROR(status);
+  if (elements != shape().elements()) {
+    return failed_precondition(
+        "array ", describe(shape(), sharding()), " has parts on devices of other processes; read ",
+        "addressable_shards(), or lay it out so that this process holds all of it first");
+  }
+  if (parts.size() == 1) return std::move(parts[0].value);
+  HostArray whole(shape());
+  for (const PartOnItsWay& part : parts) paste(part.value, part.index, whole);
+  return whole;
+}
+
+Status Array::await() const {
+  RETURN_IF_ERROR(state_->alive());
+  Status status;
+  for (const Piece& piece : state_->pieces) {
+    ASSIGN_OR_RETURN(const pjrt::Event ready, piece.buffer.ready());
+    status.Update(ready.await());
+  }
+  return status;
+}
+
+Status Array::on_ready(std::function<void(const Status&)> callback) const {
+  RETURN_IF_ERROR(state_->alive());
+  std::vector<pjrt::Event> events;
+  for (const Piece& piece : state_->pieces) {
+    ASSIGN_OR_RETURN(pjrt::Event ready, piece.buffer.ready());
+    events.push_back(std::move(ready));
+  }
+  if (events.empty()) callback(absl::OkStatus());
+  const auto countdown = std::make_shared<Countdown>(events.size(), std::move(callback));
+  for (const pjrt::Event& event : events) {
+    const Status asked =
+        event.on_ready([countdown](const Status& status) { countdown->arrive(status); });
+    if (!asked.ok()) countdown->arrive(asked);
+  }
+  return absl::OkStatus();
+}
+
+Result<std::vector<Array::Shard>> Array::addressable_shards() const {
+  RETURN_IF_ERROR(state_->alive());
+  std::vector<Shard> shards;
+  for (const Piece& piece : state_->pieces) {
+    shards.push_back({piece.position, state_->index(piece.position),
+                      sharding().replica_id(piece.position), &piece.buffer});
+  }
+  return shards;
+}
+
+Status Array::claim(std::string consumer) {
+  std::lock_guard lock(state_->mutex);
+  RETURN_IF_ERROR(state_->alive_locked());
+  state_->gone = str_cat("was donated as ", consumer,
+                         " and is gone; use what that call returned, or do not donate it");
+  return absl::OkStatus();
+}
+
+void Array::unclaim() {
+  std::lock_guard lock(state_->mutex);
+  state_->gone.clear();
+}
+
+void Array::remove() {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (!state_->gone.empty()) return;
+    state_->gone = "was removed";
+  }
+  // Whoever waits for a buffer still gets it; nobody can ask for it anew.
+  for (Piece& piece : state_->pieces) piece.buffer.remove().IgnoreError();
+}
+
+std::string describe(const Shape& shape, const NamedSharding& sharding) {
+  return str_cat(to_string(shape), " sharded ", to_string(sharding.spec(), shape.rank()));
+}
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/base/status.h"
+#include "tessera/pjrt/compile_options.h"
+#include "tessera/pjrt/executable.h"
+#include "tessera/runtime/array.h"
+#include "tessera/runtime/runtime.h"
+#include "tessera/sharding/named_sharding.h"
+
+namespace tessera {
+
+struct CachedExecutable;
+
+/// One argument or result of a program: its path in the caller's tree, and what it must be.
+struct ProgramValue {
+  std::string path;
+  Shape shape;
+  NamedSharding sharding;
+  /// For arguments: the program takes the buffer over.
+  bool donated = false;
+};
+
+/// A program as text, with what its caller must know of it.
+struct Program {
+  /// Names the program in messages.
+  std::string name;
+  /// A StableHLO module whose @main takes and gives these values, with the same shardings, and with
+  /// tf.aliasing_output on exactly the donated arguments.
+  std::string text;
+  /// Its devices run the program; every sharding is over it.
+  Mesh mesh;
+  std::vector<ProgramValue> arguments;
+  std::vector<ProgramValue> results;
+  /// Debug options of XLA for this program alone.
+  std::vector<pjrt::CompileOptions::Override> overrides;
+};
+
+/// A program compiled for the devices of its mesh. A handle, cheap to copy; safe to use from
+/// several threads.
+class CompiledFunction {
+ public:
+  /// Compiles the program, or finds it in the runtime's cache. Errors name the program.
+  static Result<CompiledFunction> compile(Runtime& runtime, Program program);
+
+  /// Starts the program on all devices of this process and returns at once; the results become
+  /// ready later and carry the error if the program fails while it runs. Donated arguments are gone
+  /// afterwards, for every handle to them. Errors, before anything has started: a wrong number of
+  /// arguments; an argument of another shape, dtype or sharding, or one that is gone, each named by
+  /// its path; an array that is donated and also passed in another place.
+  Result<std::vector<Array>> operator()(std::span<const Array> arguments) const;
+
+  const std::string& name() const;
+  const std::string& text() const;
+  const Mesh& mesh() const;
+  std::span<const ProgramValue> arguments() const;
+  std::span<const ProgramValue> results() const;
+  /// Memory, cost and code, as the compiler planned them.
+  const pjrt::Executable& executable() const;
+  /// What compiling took, whenever that was.
+  double compile_seconds() const;
+  /// Whether compile() found it in the cache.
+  bool was_cached() const;
+  /// Calls so far.
+  int64_t calls() const;
+
+ private:
+  struct State;
+  explicit CompiledFunction(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+#include "tessera/runtime/array.h"
+#include "tessera/runtime/compiled_function.h"
+#include "tessera/sharding/shardy.h"
+#include "tessera/stablehlo/emitter.h"
+
+namespace tessera {
+namespace {
+
+/// A program that returns its argument, laid out anew: the partitioner finds the cheapest way over
+/// the devices.
+Result<Array> reshard_on_devices(Runtime& runtime, const Array& array, const NamedSharding& to) {
+  const Shape& shape = array.shape();
+  const std::string type = stablehlo::mlir_type(shape);
+  const auto attribute = [&](const NamedSharding& sharding) {
+    return str_cat(" {sdy.sharding = ", shardy_sharding(sharding.spec(), shape.rank()), "}");
+  };
+  Program program{
+      .name = "device_put",
+      .text = str_cat("module @device_put {\n  ", shardy_mesh(to.mesh()),
+                      "\n  func.func public @main(%x: ", type, attribute(array.sharding()),
+                      ") -> (", type, attribute(to), ") {\n    return %x : ", type, "\n  }\n}\n"),
+      .mesh = to.mesh(),
+      .arguments = {{"x", shape, array.sharding()}},
+      .results = {{"x", shape, to}}};
+  ASSIGN_OR_RETURN(const CompiledFunction reshard,
+                   CompiledFunction::compile(runtime, std::move(program)));
+  ASSIGN_OR_RETURN(std::vector<Array> results, reshard({&array, 1}));
+  return std::move(results[0]);
+}
+
+}  // namespace
+
+Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding) {
+  RETURN_IF_ERROR(array.check_alive());
+  RETURN_IF_ERROR(sharding.check(array.shape()));
+  if (array.sharding() == sharding) return array;
+  if (array.sharding().mesh() == sharding.mesh()) {
+    return reshard_on_devices(runtime, array, sharding);
+  }
+  ASSIGN_OR_RETURN(const HostArray value, array.to_host());
+  return Array::from_host(runtime, value, sharding);
+}
+
+}  // namespace tessera

@@ -1,0 +1,55 @@
+#include "tessera/runtime/runtime.h"
+
+#include "tessera/pjrt/plugin.h"
+#include "tessera/runtime/executable_cache.h"
+
+namespace tessera {
+namespace {
+
+const Clock& real_clock() {
+  static const RealClock clock;
+  return clock;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
+  ASSIGN_OR_RETURN(const pjrt::Plugin plugin, pjrt::Plugin::load(options.plugin));
+  std::vector<pjrt::NamedValue> client_options = options.client_options;
+  if (options.cpu_devices > 0) {
+    client_options.push_back({"cpu_device_count", int64_t{options.cpu_devices}});
+  }
+  ASSIGN_OR_RETURN(pjrt::Client client, pjrt::Client::create(plugin, client_options));
+  const size_t devices = client.addressable_devices().size();
+  if (static_cast<int>(devices) < options.cpu_devices) {
+    return failed_precondition("plugin ", plugin.path(), " makes ", devices,
+                               " devices, asked for were ", options.cpu_devices,
+                               "; it may read XLA_FLAGS=--xla_force_host_platform_device_count=",
+                               options.cpu_devices, " from the environment instead");
+  }
+  return std::make_unique<Runtime>(std::make_shared<const pjrt::Client>(std::move(client)));
+}
+
+Runtime::Runtime(std::shared_ptr<const pjrt::Client> client, const Clock* clock)
+    : client_(std::move(client)),
+      executables_(
+          std::make_unique<ExecutableCache>(client_, clock != nullptr ? *clock : real_clock())) {}
+
+Runtime::~Runtime() = default;
+
+Result<Mesh> Runtime::mesh(std::vector<MeshAxis> axes) const {
+  std::vector<int64_t> ids;
+  for (const pjrt::Device& device : client_->devices()) ids.push_back(device.id());
+  return Mesh::create(std::move(axes), std::move(ids));
+}
+
+RuntimeMetrics Runtime::metrics() const {
+  const ExecutableCache::Counts counts = executables_->counts();
+  return {.compilations = counts.compilations,
+          .compile_seconds = counts.compile_seconds,
+          .cache_hits = counts.hits,
+          .dispatches = dispatch_->dispatches,
+          .bytes_to_devices = dispatch_->bytes_to_devices};
+}
+
+}  // namespace tessera
