@@ -69,6 +69,8 @@ class ConfigField {
   ConfigField& or_value(double special);
   /// Strings must be one of `names`.
   ConfigField& one_of(std::vector<std::string> names);
+  /// Strings may hold ${NAME} for an environment variable; the resolved config has its value.
+  ConfigField& expands_variables();
   /// Strings must not be empty.
   ConfigField& not_empty();
   ConfigField& help(std::string_view text);
@@ -93,6 +95,7 @@ class ConfigField {
  private:
   friend struct ConfigSetter;
   Status wrong(const ConfigNode& node) const;
+  Status expand(ConfigNode& node) const;
   bool in_range(double value) const;
 
   std::string path_;
@@ -102,6 +105,7 @@ class ConfigField {
   std::optional<double> low_, high_, special_;
   bool low_is_open_ = false;
   bool not_empty_ = false;
+  bool expands_variables_ = false;
   std::vector<std::string> names_;
 };
 

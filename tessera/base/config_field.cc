@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "tessera/base/config.h"
+#include "tessera/base/environment.h"
 #include "tessera/base/nearest.h"
 #include "tessera/base/strings.h"
 
@@ -269,6 +270,11 @@ ConfigField& ConfigField::one_of(std::vector<std::string> names) {
   return *this;
 }
 
+ConfigField& ConfigField::expands_variables() {
+  expands_variables_ = true;
+  return *this;
+}
+
 ConfigField& ConfigField::not_empty() {
   not_empty_ = true;
   return *this;
@@ -316,8 +322,19 @@ Status ConfigField::wrong(const ConfigNode& node) const {
   return absl::InvalidArgumentError(message);
 }
 
+Status ConfigField::expand(ConfigNode& node) const {
+  for (ConfigNode& item : node.items) RETURN_IF_ERROR(expand(item));
+  const Result<std::string> text = expand_variables(node.text);
+  if (!text.ok())
+    return invalid_argument(node.origin, ": ", path_, ": ", from_absl(text.status().message()));
+  node.text = *text;
+  return absl::OkStatus();
+}
+
 Status ConfigField::set(const ConfigNode& node) {
-  if (!std::visit(ConfigSetter{*this, node}, target_)) return wrong(node);
+  ConfigNode expanded = node;
+  if (expands_variables_) RETURN_IF_ERROR(expand(expanded));
+  if (!std::visit(ConfigSetter{*this, expanded}, target_)) return wrong(expanded);
   origin_ = node.origin;
   return absl::OkStatus();
 }

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "tessera/base/environment.h"
 #include "tessera/base/nearest.h"
 #include "tessera/base/strings.h"
 
@@ -55,6 +55,7 @@ struct Config {
   int64_t tokens = 0;
   uint64_t seed = 0;
   int devices = -1;
+  std::vector<std::string> paths;
   ModelConfig model;
   OptimizerConfig optimizer;
   ConfigNamedLists rules = {{"embed", {"fsdp"}}, {"mlp", {"tensor"}}};
@@ -64,6 +65,7 @@ struct Config {
     f.field("tokens", tokens).at_least(0);
     f.field("seed", seed);
     f.field("devices", devices).range(1, 64).or_value(-1);
+    f.field("paths", paths).expands_variables();
     f.section("model", model, "the network");
     f.section("optimizer", optimizer);
     f.field("rules", rules);
@@ -317,6 +319,28 @@ TEST(Config, AFailedValueLeavesTheFieldAsItWas) {
   Config config;
   EXPECT_FALSE(read_into(config, "optimizer: {no_decay: [a, [b]]}").ok());
   EXPECT_THAT(config.optimizer.no_decay, ElementsAre("norm", "bias"));
+}
+
+TEST(Config, VariablesAreExpandedWhereAFieldSaysSo) {
+  setenv("TESSERA_CACHE", "/cache", 1);
+  setenv("CONFIG_TEST", "x", 1);
+  Config config;
+  ASSERT_TRUE(
+      read_into(config, "run: ${CONFIG_TEST}\npaths: ['${TESSERA_CACHE}/a${CONFIG_TEST}', $HOME]")
+          .ok());
+  EXPECT_THAT(config.paths, ElementsAre("/cache/ax", "$HOME"));
+  EXPECT_EQ(config.run, "${CONFIG_TEST}");
+  EXPECT_EQ(message("paths: ['${CONFIG_TEST_UNSET}']"),
+            "recipe.yaml:1: paths: the environment variable CONFIG_TEST_UNSET is not set");
+  EXPECT_THAT(message("paths: ['${CONFIG']"), HasSubstr("has a ${ without its }"));
+}
+
+TEST(Environment, TheCacheIsInTheHomeFolderUnlessItIsNamed) {
+  setenv("HOME", "/home-folder", 1);
+  unsetenv("TESSERA_CACHE");
+  EXPECT_EQ(*expand_variables("${TESSERA_CACHE}/c"), "/home-folder/.cache/tessera/c");
+  unsetenv("HOME");
+  EXPECT_FALSE(cache_folder().ok());
 }
 
 TEST(Nearest, ASwapOfNeighboursIsOneEdit) {

@@ -11,8 +11,27 @@ void ModelConfig::fields(ConfigFields& f) {
   llama.fields(f);
 }
 
+void TokenizerConfig::fields(ConfigFields& f) {
+  f.field("kind", kind).one_of({"sentencepiece", "bytes"}).help("bytes: a token is a byte.");
+  f.field("model", model)
+      .expands_variables()
+      .help("SentencePiece: the file of a model to use; empty: train one on the corpus.");
+  f.field("vocab_size", vocab_size)
+      .range(16, 1'048'576)
+      .help("SentencePiece: tokens of a model that is trained.");
+}
+
 void DataConfig::fields(ConfigFields& f) {
-  f.field("store", store).help("Folder of the token store, made by `tessera data build`.");
+  f.field("store", store)
+      .expands_variables()
+      .help("Folder of the token store; built from the corpus where it is missing.");
+  f.field("corpus", corpus)
+      .expands_variables()
+      .help("Text and .jsonl files, folders, or patterns with *, ** and ?.");
+  f.field("text_key", text_key)
+      .not_empty()
+      .help("The key of a JSON line that holds the document's text.");
+  f.section("tokenizer", tokenizer, "how text becomes tokens when the store is built");
   f.field("validation_fraction", validation_fraction)
       .range(0, 0.9)
       .help("Share of the documents that is kept for validation, and never trained on.");

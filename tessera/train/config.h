@@ -26,8 +26,21 @@ struct ModelConfig {
   Status validate() const { return llama.validate(); }
 };
 
+/// How text becomes tokens when a store is built.
+struct TokenizerConfig {
+  std::string kind = "sentencepiece";  ///< or "bytes"
+  std::string model;          ///< A SentencePiece model to use; empty: train one on the corpus.
+  int64_t vocab_size = 8192;  ///< Of a model that is trained.
+
+  void fields(ConfigFields& f);
+};
+
 struct DataConfig {
-  std::string store;                  ///< Folder of the token store made by `tessera data build`.
+  std::string store;  ///< Folder of the token store.
+  std::vector<std::string>
+      corpus;  ///< Files, folders or patterns that the store is built from where it is missing.
+  std::string text_key = "text";  ///< Of JSON lines: the key that holds a document's text.
+  TokenizerConfig tokenizer;
   double validation_fraction = 0.02;  ///< Of the documents; they are never trained on.
   bool shuffle = true;
   uint64_t shuffle_seed = 0;
