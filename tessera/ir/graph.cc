@@ -1,5 +1,7 @@
 #include "tessera/ir/graph.h"
 
+#include <optional>
+
 #include "absl/strings/str_join.h"
 #include "tessera/ir/op.h"
 
@@ -57,7 +59,10 @@ std::vector<Value> Graph::add(const OpDef& op, std::span<const Value> operands, 
   shapes.reserve(operands.size());
   node.operands.reserve(operands.size());
   for (Value operand : operands) {
-    if (!operand.defined()) fail("[", op.name, "] an operand is undefined (", current_scope(), ")");
+    if (!operand.defined()) {
+      throw TraceError(
+          describe(invalid_argument("an operand is undefined"), op, {}, current_scope()));
+    }
     const Value local = import(operand);
     node.operands.push_back(local.id());
     shapes.push_back(local.shape());
@@ -133,7 +138,7 @@ Graph& innermost_graph(std::span<const Value> operands) {
     if (innermost == nullptr || operand.graph().depth() > innermost->depth())
       innermost = &operand.graph();
   }
-  CHECK_MSG(innermost != nullptr, "an op without operands needs a graph");
+  if (innermost == nullptr) fail("at least one operand is needed, to know the graph");
   return *innermost;
 }
 
@@ -163,6 +168,8 @@ GraphCopy copy_graph(const Graph& body, Graph& target, std::span<const Value> ar
     }
     operands.clear();
     for (ValueId id : node.operands) operands.push_back(copy.nodes[id.node][id.output]);
+    std::optional<Graph::ScopeGuard> scope;
+    if (body.same_program(target)) scope.emplace(target.scope_of(node));
     copy.nodes[index] = target.add(*node.op, operands, node.attrs, node.regions);
   }
   for (ValueId id : body.outputs()) copy.outputs.push_back(copy.nodes[id.node][id.output]);

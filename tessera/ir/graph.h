@@ -98,7 +98,8 @@ struct Node {
 class Graph {
  public:
   Graph() = default;
-  explicit Graph(Graph* parent) : parent_(parent) {}
+  explicit Graph(Graph* parent)
+      : parent_(parent), root_(parent->root_), depth_(parent->depth_ + 1) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -127,7 +128,7 @@ class Graph {
   Value value(ValueId id) { return Value(this, id); }
   Graph* parent() const { return parent_; }
   /// 0 for a program, one more for each level of region.
-  int depth() const { return parent_ ? parent_->depth() + 1 : 0; }
+  int depth() const { return depth_; }
 
   /// Replaces a node's regions and attributes by ones that compute the same outputs and more; the
   /// new ones' shapes come last. Differentiating a loop uses it, to make the forward loop keep what
@@ -155,6 +156,8 @@ class Graph {
   /// The same for a scope that a node already has: gradients stand in the scope of what they are
   /// gradients of.
   [[nodiscard]] ScopeGuard scope_of(const Node& node);
+  /// Whether both are the program or bodies of one program: then they share scopes.
+  bool same_program(const Graph& other) const { return root_ == other.root_; }
   const std::string& scope_name(int32_t scope) const { return root().scopes_[scope]; }
   /// The scope that nodes added now get.
   const std::string& current_scope() const { return root().scopes_[root().current_scope_]; }
@@ -163,10 +166,13 @@ class Graph {
   int64_t next_unique() { return root().unique_++; }
 
  private:
-  Graph& root() { return parent_ ? parent_->root() : *this; }
-  const Graph& root() const { return parent_ ? parent_->root() : *this; }
+  Graph& root() { return *root_; }
+  const Graph& root() const { return *root_; }
 
   Graph* parent_ = nullptr;
+  // Not looked up through the parents: a finished body may outlive the graph that it was built in.
+  Graph* root_ = this;
+  int depth_ = 0;
   std::deque<Node> nodes_;  // a deque, so that references to nodes and shapes survive additions
   std::vector<ValueId> parameters_;
   std::vector<std::string> parameter_names_;
@@ -183,12 +189,12 @@ class Graph {
 /// Adds a one-output op to the innermost graph among the operands'. All op builders end here.
 Value apply(const OpDef& op, std::initializer_list<Value> operands, std::any attrs = {});
 Value apply(const OpDef& op, std::span<const Value> operands, std::any attrs = {});
-/// The innermost graph among the operands'; throws when two of them are in unrelated graphs.
+/// The innermost graph among the operands'; throws when there are none or one is undefined.
 Graph& innermost_graph(std::span<const Value> operands);
 
 /// Adds copies of `body`'s nodes to `target` with `arguments` (one for each parameter, captures'
-/// last) in place of its parameters. Nodes that have an entry in `replaced` are not copied: the
-/// values given stand for their outputs.
+/// last) in place of its parameters. Copies keep their scopes. Nodes that have an entry in
+/// `replaced` are not copied: the values given stand for their outputs.
 using Replacements = std::map<int32_t, std::vector<Value>>;
 struct GraphCopy {
   std::vector<std::vector<Value>> nodes;  ///< by node of the body: what stands for its outputs

@@ -83,15 +83,29 @@ void narrow(std::span<const double> values, HostArray& array) {
   for (size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
 }
 
-// Signed values go through int64 and unsigned ones too (uint64 above 2^63 apart), so that -1 wraps
-// instead of being undefined.
+constexpr double kTwoTo63 = 9223372036854775808.0;
+
+// The low 64 bits, without the undefined conversions of C++.
+uint64_t to_bits64(double value, bool is_signed) {
+  if (std::isnan(value)) return 0;
+  if (value < kTwoTo63) {
+    return static_cast<uint64_t>(value < -kTwoTo63 ? std::numeric_limits<int64_t>::min()
+                                                   : static_cast<int64_t>(value));
+  }
+  if (is_signed) return std::numeric_limits<int64_t>::max();
+  return value < 2 * kTwoTo63 ? static_cast<uint64_t>(value) : std::numeric_limits<uint64_t>::max();
+}
+
 template <typename T>
 void narrow_integer(std::span<const double> values, HostArray& array) {
+  const DType dtype = array.shape().dtype;
+  // Four-bit integers lie in a byte: what they wrap to is filled up with zeros or copies of the
+  // sign.
+  const int unused = static_cast<int>(8 * sizeof(T)) - dtype_bits(dtype);
   auto out = array.as<T>();
   for (size_t i = 0; i < values.size(); ++i) {
-    const bool big = values[i] >= 9223372036854775808.0;
-    out[i] = big ? static_cast<T>(static_cast<uint64_t>(values[i]))
-                 : static_cast<T>(static_cast<int64_t>(values[i]));
+    const T wrapped = static_cast<T>(to_bits64(values[i], is_signed_integer(dtype)));
+    out[i] = static_cast<T>(static_cast<T>(wrapped << unused) >> unused);
   }
 }
 

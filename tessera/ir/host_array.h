@@ -50,7 +50,9 @@ class HostArray {
 
 /// Every element as double, whatever the dtype: for tests, logs and messages.
 std::vector<double> to_doubles(const HostArray& array);
-/// Rounds `values` to `dtype`: to nearest even for floats, towards zero for integers.
+/// Rounds `values` to `dtype`: to nearest even for floats, towards zero for integers. Floats beyond
+/// the largest become infinity (NaN where there is none). Integers wrap; beyond 64 bits they
+/// saturate, and NaN is 0. What is not 0 is true.
 HostArray from_doubles(Shape shape, std::span<const double> values);
 
 }  // namespace tessera
