@@ -47,7 +47,7 @@ std::unordered_map<std::string, std::string> trainer_options(const TesseraSpTrai
   return {
       {"model_type", "bpe"},
       {"vocab_size", std::to_string(training.vocab_size)},
-      {"num_threads", std::to_string(training.threads)},
+      {"num_threads", "2"},  // fixed: it is written into the model
       {"byte_fallback", "true"},
       {"split_digits", "true"},
       {"allow_whitespace_only_pieces", "true"},

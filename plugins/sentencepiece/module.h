@@ -26,7 +26,6 @@ typedef void (*TesseraSpIdSink)(void* context, const int32_t* ids, size_t count)
 
 struct TesseraSpTraining {
   int32_t vocab_size;
-  int32_t threads;
   /// Sets the next line and returns 1, or returns 0 at the end. The line stays valid until the next
   /// call.
   int (*next_line)(void* context, struct TesseraSpText* line);

@@ -77,8 +77,7 @@ Result<std::shared_ptr<const Tokenizer>> train_tokenizer(FileSystem& files,
     }
     return line;
   };
-  Result<std::string> model =
-      train_sentencepiece({options.tokenizer.vocab_size, thread_count(options)}, next);
+  Result<std::string> model = train_sentencepiece(options.tokenizer.vocab_size, next);
   RETURN_IF_ERROR(lines.status());
   if (!model.ok()) return std::move(model).status();
   return load_sentencepiece(*std::move(model));

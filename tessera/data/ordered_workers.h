@@ -1,18 +1,16 @@
 #pragma once
 
-#include <pthread.h>
-
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tessera/base/status.h"
+#include "tessera/base/thread.h"
 
 namespace tessera {
 
@@ -36,9 +34,7 @@ class OrderedWorkers {
   explicit OrderedWorkers(Options options) : options_(std::move(options)), slots_(options_.ahead) {
     CHECK(options_.workers >= 1 && options_.ahead >= 1);
     for (int i = 0; i < options_.workers; ++i) {
-      threads_.emplace_back([this] { work(); });
-      const std::string name = str_cat(options_.name, "-", i).substr(0, 15);
-      pthread_setname_np(threads_.back().native_handle(), name.c_str());
+      threads_.emplace_back(str_cat(options_.name, "-", i), [this] { work(); });
     }
   }
 
@@ -49,7 +45,7 @@ class OrderedWorkers {
       stopping_ = true;
     }
     room_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   /// The next output; waits until it is made.
@@ -92,7 +88,7 @@ class OrderedWorkers {
   int64_t next_taken_ = 0;
   int64_t next_given_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace tessera

@@ -101,6 +101,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string serialized_;
 };
 
+// SentencePiece's messages begin with "Internal: ./src/file.cc(12) [condition] ".
+std::string_view without_source_line(std::string_view message) {
+  const size_t end = message.rfind("] ");
+  return end == std::string_view::npos ? message : message.substr(end + 2);
+}
+
 int next_line(void* context, TesseraSpText* line) {
   const std::optional<std::string_view> next = (*static_cast<LineSource*>(context))();
   if (next.has_value()) *line = text_of(*next);
@@ -109,13 +115,13 @@ int next_line(void* context, TesseraSpText* line) {
 
 }  // namespace
 
-Result<std::string> train_sentencepiece(const SentencePieceTraining& training, LineSource lines) {
+Result<std::string> train_sentencepiece(int32_t vocab_size, LineSource lines) {
   ASSIGN_OR_RETURN(const TesseraSpApi* api, module_api());
-  const TesseraSpTraining arguments = {training.vocab_size, training.threads, next_line, &lines};
+  const TesseraSpTraining arguments = {vocab_size, next_line, &lines};
   std::string model_or_error;
   if (api->train(&arguments, append_text, &model_or_error)) return model_or_error;
-  return invalid_argument("training a SentencePiece vocabulary of ", training.vocab_size,
-                          " failed: ", model_or_error);
+  return invalid_argument("training a SentencePiece vocabulary of ", vocab_size,
+                          " failed: ", without_source_line(model_or_error));
 }
 
 Result<std::shared_ptr<const Tokenizer>> load_sentencepiece(std::string serialized) {

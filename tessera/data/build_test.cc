@@ -1,0 +1,162 @@
+#include "tessera/data/build.h"
+
+#include <gmock/gmock.h>
+
+#include "tessera/data/test_support.h"
+
+namespace tessera {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class BuildTest : public testing::Test {
+ protected:
+  BuildTest() { options_.corpus.paths = {temp_ / "corpus"}; }
+
+  // A corpus with enough different words for a small vocabulary.
+  void write_corpus() {
+    for (int file = 0; file < 12; ++file) {
+      std::string text;
+      for (int i = 0; i < 400; ++i) str_append(&text, varied_line(file * 1000 + i), "\n");
+      temp_.write(str_cat("corpus/", file, ".txt"), text);
+    }
+    temp_.write("corpus/lines.jsonl",
+                "{\"text\": \"one line\"}\n{\"text\": \"\"}\n{\"text\": \"\xFF\"}\n");
+  }
+  std::string error() {
+    const Result<BuildSummary> summary = build_token_store(files_, options_, nullptr);
+    EXPECT_FALSE(summary.ok());
+    EXPECT_FALSE(files_.exists(temp_ / "store"));
+    return std::string(summary.status().message());
+  }
+
+  TempFolder temp_;
+  PosixFileSystem files_;
+  BuildOptions options_ = {
+      .output = temp_ / "store", .tokenizer = {.vocab_size = 400}, .threads = 2};
+};
+
+TEST_F(BuildTest, BuildsAStoreWhoseDocumentsDecodeToTheCorpus) {
+  write_corpus();
+  const BuildSummary summary = build_token_store(files_, options_, nullptr).value();
+  EXPECT_EQ(summary.files, 13);
+  EXPECT_EQ(summary.manifest.documents, 14);
+  EXPECT_EQ(summary.manifest.counts.invalid_utf8, 1);
+  EXPECT_EQ(summary.manifest.counts.skipped.at("empty"), 1);
+  const auto store = TokenStore::open(options_.output).value();
+  EXPECT_EQ(store->manifest(), summary.manifest);
+  EXPECT_TRUE(store->verify().ok());
+  const auto tokenizer = store->tokenizer().value();
+  EXPECT_EQ(tokenizer->vocab_size(), 400);
+  const std::vector<int32_t> first = store->document(0).value();
+  EXPECT_EQ(first.front(), tokenizer->special_tokens().bos);
+  EXPECT_EQ(first.back(), tokenizer->special_tokens().eos);
+  EXPECT_EQ(tokenizer->decode(first).value(), file_text(temp_ / "corpus/0.txt"));
+  EXPECT_EQ(tokenizer->decode(store->document(12).value()).value(), "one line");
+  EXPECT_EQ(tokenizer->decode(store->document(13).value()).value(), "\xEF\xBF\xBD");
+}
+
+TEST_F(BuildTest, TheSameCorpusGivesTheSameBytesWhateverTheThreads) {
+  write_corpus();
+  std::vector<std::string> stores;
+  for (const int threads : {1, 2, 5}) {
+    options_.threads = threads;
+    options_.output = temp_ / str_cat("store", threads);
+    ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+    std::string all;
+    for (const std::string name :
+         {"tokens.bin", "documents.bin", "tokenizer.model", "manifest.json"}) {
+      all += file_text(options_.output + "/" + name);
+    }
+    stores.push_back(all);
+  }
+  EXPECT_EQ(stores[1], stores[0]);
+  EXPECT_EQ(stores[2], stores[0]);
+}
+
+TEST_F(BuildTest, ATokenizerCanBeTakenFromAFile) {
+  write_corpus();
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  options_.tokenizer.model_path = temp_ / "store/tokenizer.model";
+  options_.output = temp_ / "second";
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_EQ(TokenStore::open(temp_ / "second").value()->fingerprint(),
+            TokenStore::open(temp_ / "store").value()->fingerprint());
+  options_.tokenizer.model_path = temp_.write("bad.model", "garbage");
+  options_.output = temp_ / "third";
+  EXPECT_THAT(std::string(build_token_store(files_, options_, nullptr).status().message()),
+              AllOf(HasSubstr("bad.model"), HasSubstr("not a SentencePiece model")));
+}
+
+TEST_F(BuildTest, TrainingTakesASampleOfALargeCorpus) {
+  write_corpus();
+  options_.tokenizer.training_bytes = 100'000;
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  options_.tokenizer.training_bytes = 1 << 30;
+  options_.output = temp_ / "all";
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_NE(file_text(temp_ / "store/tokenizer.model"), file_text(temp_ / "all/tokenizer.model"));
+}
+
+TEST_F(BuildTest, ReportsProgressUpToTheEnd) {
+  write_corpus();
+  std::vector<BuildProgress> reports;
+  const auto keep = [&](const BuildProgress& progress) { reports.push_back(progress); };
+  const BuildSummary summary = build_token_store(files_, options_, keep).value();
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.back().phase, "encode");
+  EXPECT_EQ(reports.back().bytes_done, summary.corpus_bytes);
+  EXPECT_EQ(reports.back().bytes_total, summary.corpus_bytes);
+  EXPECT_EQ(reports.back().documents, summary.manifest.documents);
+  EXPECT_EQ(reports.back().tokens, summary.manifest.tokens);
+}
+
+TEST_F(BuildTest, BadInputLeavesNoStoreAndNamesTheCulprit) {
+  EXPECT_THAT(error(), HasSubstr(temp_ / "corpus"));
+  temp_.write("corpus/a.txt", "");
+  EXPECT_THAT(error(), AllOf(HasSubstr("corpus is empty"), HasSubstr("a.txt")));
+  temp_.write("corpus/a.txt", "too little");
+  EXPECT_THAT(error(), HasSubstr("vocabulary of 400"));
+  temp_.write("corpus/b.jsonl", "{\"text\": \"x\"}\n{\n");
+  EXPECT_THAT(error(), HasSubstr("b.jsonl:2: not valid JSON"));
+  options_.tokenizer.kind = "bytes";
+  EXPECT_THAT(error(), HasSubstr("b.jsonl:2: not valid JSON"));
+  options_.tokenizer.kind = "words";
+  EXPECT_THAT(error(), HasSubstr("\"words\" is not known"));
+  options_.tokenizer = {.vocab_size = 200};
+  EXPECT_THAT(error(), HasSubstr("vocabulary size is 200"));
+}
+
+TEST_F(BuildTest, ACorpusOfEmptyDocumentsIsAnError) {
+  temp_.write("corpus/a.jsonl", "{\"text\": \"\"}\n");
+  options_.tokenizer.kind = "bytes";
+  EXPECT_THAT(error(), HasSubstr("no text"));
+}
+
+TEST_F(BuildTest, AnExistingStoreIsFoundBeforeTheWork) {
+  write_corpus();
+  options_.tokenizer.kind = "bytes";
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_EQ(build_token_store(files_, options_, nullptr).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  options_.store.overwrite = true;
+  EXPECT_TRUE(build_token_store(files_, options_, nullptr).ok());
+}
+
+TEST_F(BuildTest, DescriptionsTellWhatIsInside) {
+  write_corpus();
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  const auto store = TokenStore::open(options_.output).value();
+  EXPECT_THAT(describe_store(*store),
+              AllOf(HasSubstr("documents    14\n"), HasSubstr("sentencepiece, vocabulary 400"),
+                    HasSubstr("1 invalid UTF-8"), HasSubstr("1 documents: empty")));
+  EXPECT_THAT(
+      describe_document(*store, 12, true).value(),
+      AllOf(HasSubstr("document 12 of 14"), HasSubstr("one line\n"), HasSubstr("1\t<s>\n")));
+  EXPECT_FALSE(describe_document(*store, 14, false).ok());
+}
+
+}  // namespace
+}  // namespace tessera
