@@ -64,9 +64,10 @@ void FaultyFileSystem::crash_at(int64_t index) {
   crash_at_ = index;
 }
 
-void FaultyFileSystem::limit_bytes(int64_t bytes) {
+void FaultyFileSystem::limit_bytes(int64_t bytes, bool seen) {
   const std::lock_guard lock(mutex_);
   bytes_left_ = bytes;
+  limit_seen_ = seen;
 }
 
 void FaultyFileSystem::heal() {
@@ -209,7 +210,7 @@ Result<FileInfo> FaultyFileSystem::stat(const std::string& path) {
 Result<int64_t> FaultyFileSystem::free_bytes(const std::string& path) {
   RETURN_IF_ERROR(check_alive());
   const std::lock_guard lock(mutex_);
-  if (bytes_left_) return *bytes_left_;
+  if (bytes_left_ && limit_seen_) return *bytes_left_;
   return base_.free_bytes(path);
 }
 

@@ -12,7 +12,8 @@
 namespace tessera {
 
 /// A file system for tests: passes everything on to another one, counts what changes it, and fails
-/// where it is told.
+/// where it is told. Syncs are noted but not passed on: what a loss of power would take is known
+/// here, and tests need not wait for a disk.
 ///
 /// Operations that count, one each: create_file, append_file, WritableFile::append, sync and close,
 /// create_dir, rename, remove, sync_dir. The first is number 0. Thread-safe; set the faults before
@@ -27,8 +28,8 @@ class FaultyFileSystem final : public FileSystem {
   /// nothing, and whatever is called later, reading too, fails with ABORTED.
   void crash_at(int64_t index);
   /// The disk is full once `bytes` more have been written: RESOURCE_EXHAUSTED, as the real one
-  /// says.
-  void limit_bytes(int64_t bytes);
+  /// says. free_bytes() knows when `seen`.
+  void limit_bytes(int64_t bytes, bool seen = true);
   /// Forgets the faults and the crash.
   void heal();
 
@@ -76,6 +77,7 @@ class FaultyFileSystem final : public FileSystem {
   bool crashed_ = false;
   std::map<int64_t, Status> failures_;
   std::optional<int64_t> bytes_left_;
+  bool limit_seen_ = true;
   std::map<std::string, int64_t> synced_bytes_;  // of the files with bytes that are not durable
   std::vector<PendingName> pending_names_;       // oldest first
 };

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/crc32c.h"
+#include "tessera/base/faulty_filesystem.h"
 #include "tessera/base/json.h"
 #include "tessera/ckpt/sample_state.h"
 
@@ -26,7 +27,7 @@ class CheckpointTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = join_path(::testing::TempDir(), str_cat("checkpoint_test_", test->name()));
+    root_ = sample::scratch_folder(test->name());
     ASSERT_TRUE(disk_.remove_tree(root_).ok());
   }
   void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
@@ -40,7 +41,8 @@ class CheckpointTest : public ::testing::Test {
   }
   CheckpointManager manager() { return CheckpointManager(disk_, root_); }
 
-  PosixFileSystem disk_;
+  PosixFileSystem posix_;
+  FaultyFileSystem disk_{posix_};  // without faults: it does not wait for syncs
   std::string root_;
 };
 

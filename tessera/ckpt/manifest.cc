@@ -30,13 +30,12 @@ constexpr OpaqueField kOpaqueFields[] = {
 
 std::string hex(uint32_t value) { return absl::StrFormat("%08x", value); }
 
+/// Only what hex() gives: upper case would hide a flipped bit.
 Result<uint32_t> from_hex(std::string_view text) {
   uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != kHexDigits || error != std::errc() || end != text.data() + text.size()) {
-    return invalid_argument("'", text, "' is not a checksum of eight hexadecimal digits");
-  }
-  return value;
+  std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (hex(value) == text) return value;
+  return invalid_argument("'", text, "' is not a checksum of eight hexadecimal digits");
 }
 
 Json record_to_json(const ArrayRecord& record) {

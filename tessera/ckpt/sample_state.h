@@ -1,5 +1,8 @@
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +20,15 @@
 // must be there.
 
 namespace tessera::sample {
+
+/// A folder for one test, not yet there: in memory where that can be, since a disk makes thousands
+/// of small saves slow.
+inline std::string scratch_folder(std::string_view test) {
+  const bool has_memory = ::access("/dev/shm", W_OK) == 0;
+  std::string name(test);
+  std::replace(name.begin(), name.end(), '/', '_');
+  return join_path(has_memory ? "/dev/shm" : "/tmp", str_cat("tessera_", ::getpid(), "_", name));
+}
 
 /// Any bits, from a linear congruential sequence that starts at a sum over the name: NaNs and
 /// denormals too, but only 0 and 1 for bool, and four bits for u4 and s4.

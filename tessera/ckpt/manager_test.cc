@@ -1,0 +1,222 @@
+#include "tessera/ckpt/manager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tessera/base/faulty_filesystem.h"
+#include "tessera/ckpt/sample_state.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string message(const Status& status) { return std::string(status.message()); }
+
+class ManagerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    root_ = sample::scratch_folder(test->name());
+    ASSERT_TRUE(disk_.remove_tree(root_).ok());
+  }
+  void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
+
+  CheckpointManager manager(RetentionPolicy policy = {}) {
+    return CheckpointManager(disk_, root_, policy);
+  }
+  void save(int64_t step) {
+    const Status status = sample::save(manager(), sample::request(step, sample::few_specs()));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  std::string path(std::string_view name) const { return join_path(root_, name); }
+  std::string read(std::string_view name) { return *disk_.read_file(path(name)); }
+  void write(std::string_view name, std::string_view text) {
+    ASSERT_TRUE(disk_.write_file(path(name), {std::as_bytes(std::span(text))}).ok());
+  }
+  /// Every file below, from `folder` on.
+  std::vector<std::string> files_below(const std::string& folder) {
+    std::vector<std::string> files;
+    const auto entries = disk_.list(path(folder));
+    for (const FileInfo& entry : *entries) {
+      const std::string name = join_path(folder, entry.name);
+      if (entry.is_directory) {
+        for (std::string& file : files_below(name)) files.push_back(std::move(file));
+      } else {
+        files.push_back(name);
+      }
+    }
+    return files;
+  }
+
+  PosixFileSystem posix_;
+  FaultyFileSystem disk_{posix_};  // without faults: it does not wait for syncs
+  std::string root_;
+};
+
+TEST_F(ManagerTest, FindsNothingWhereNothingIs) {
+  EXPECT_THAT(*manager().list(), IsEmpty());
+  EXPECT_EQ(manager().latest()->step, std::nullopt);
+  EXPECT_THAT(message(manager().open(3).status()), HasSubstr("there are none"));
+}
+
+TEST_F(ManagerTest, ListsStepsInOrderAndIgnoresOtherNames) {
+  for (const int64_t step : {9, 100, 20}) save(step);
+  for (const char* other : {"latest", "007", "-1", "5x", "12.tmp.old"}) {
+    ASSERT_TRUE(disk_.create_dir(path(other)).ok());
+  }
+  EXPECT_THAT(*manager().list(), ElementsAre(9, 20, 100));
+  EXPECT_EQ(manager().latest()->step, 100);
+  EXPECT_THAT(manager().latest()->skipped, IsEmpty());
+  EXPECT_TRUE(absl::IsAlreadyExists(manager().begin(20, sample::few_specs()).status()));
+}
+
+TEST_F(ManagerTest, LatestSkipsTheIncompleteAndTheDamagedAndSaysWhy) {
+  for (const int64_t step : {1, 2, 3, 4, 5}) save(step);
+  ASSERT_TRUE(disk_.remove(path("5/checkpoint.json")).ok());
+  write("4/state/step/c", "short");
+  std::string chunk = read("3/state/params/w/c.1.0");
+  chunk[3] ^= 0x10;
+  write("3/state/params/w/c.1.0", chunk);
+  ASSERT_TRUE(disk_.create_dir(path("6.tmp")).ok());
+
+  const auto latest = manager().latest();
+  ASSERT_TRUE(latest.ok()) << latest.status();
+  EXPECT_EQ(latest->step, 2);
+  ASSERT_EQ(latest->skipped.size(), 4U);
+  EXPECT_EQ(latest->skipped[0].folder, path("6.tmp"));
+  EXPECT_THAT(latest->skipped[0].reason, HasSubstr("never completed"));
+  EXPECT_THAT(latest->skipped[1].reason, HasSubstr("has no checkpoint.json"));
+  EXPECT_THAT(
+      latest->skipped[2].reason,
+      AllOf(HasSubstr("4/state/step/c: has 5 bytes instead of 12"), HasSubstr("parameter step")));
+  EXPECT_THAT(latest->skipped[3].reason,
+              AllOf(HasSubstr("3/state/params/w/c.1.0: piece 0 has CRC-32C"),
+                    HasSubstr("parameter params.w")));
+  EXPECT_EQ(manager().latest(CheckDepth::kFiles)->step, 3) << "sizes do not show a flipped bit";
+}
+
+TEST_F(ManagerTest, AnyFlippedBitInAnyFileIsFoundAndNamed) {
+  save(1);
+  for (const std::string& file : files_below("1")) {
+    const std::string good = read(file);
+    // Every bit of the chunks; of the long texts, one of each byte.
+    const bool is_text = file.ends_with(".json");
+    for (size_t bit = 0; bit < good.size() * 8;
+         bit += is_text ? 8 + (bit / 8 + 1) % 8 - bit % 8 : 1) {
+      std::string bad = good;
+      bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+      write(file, bad);
+      const auto damages = manager().verify(1);
+      ASSERT_TRUE(damages.ok()) << damages.status();
+      ASSERT_EQ(damages->size(), 1U) << file << " bit " << bit;
+      EXPECT_EQ(damages->front().file, path(file));
+      if (file.find("/params/w/") != file.npos) {
+        EXPECT_EQ(damages->front().array, "params.w");
+      }
+    }
+    write(file, good);
+  }
+  EXPECT_THAT(*manager().verify(1), IsEmpty());
+}
+
+TEST_F(ManagerTest, MissingFilesAndChunksOfAnotherStepAreFound) {
+  save(1);
+  const std::vector<ArraySpec> other = {{"params.v", {DType::kF32, {4, 4}}, {2, 4}, {1, 2}, {}},
+                                        {"params.c", {DType::kBF16, {4}}, {4}, {}, {}}};
+  ASSERT_TRUE(sample::save(manager(), sample::request(2, other)).ok());
+  for (const auto& [file, stranger] :
+       {std::pair("1/state/params/w/c.0.0", "2/state/params/v/c.0.0"),
+        std::pair("1/state/params/b/c.0", "2/state/params/c/c.0")}) {
+    const std::string good = read(file);
+    write(file, read(stranger));  // whole, with right checksums of its own
+    const auto damages = manager().verify(1);
+    ASSERT_EQ(damages->size(), 1U);
+    EXPECT_THAT(damages->front().reason, HasSubstr("not the file that the manifest names"));
+    EXPECT_TRUE(
+        absl::IsDataLoss((*manager().open(1))->read_array(damages->front().array).status()));
+    write(file, good);
+  }
+  for (const std::string& file : files_below("1/state")) {
+    const std::string good = read(file);
+    ASSERT_TRUE(disk_.remove(path(file)).ok());
+    const auto damages = manager().verify(1);
+    ASSERT_EQ(damages->size(), 1U) << file;
+    EXPECT_EQ(describe(*damages).find(path(file) + ": is missing"), 0U) << describe(*damages);
+    write(file, good);
+  }
+}
+
+TEST_F(ManagerTest, ReadingADamagedChunkNamesFileParameterAndTheOlderGoodStep) {
+  for (const int64_t step : {10, 20, 30}) save(step);
+  for (const char* file : {"20/state/params/b/c.0", "30/state/params/b/c.0"}) {
+    std::string chunk = read(file);
+    chunk[0] ^= 1;
+    write(file, chunk);
+  }
+  const Status status = (*manager().open(30))->read_array("params.b").status();
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_THAT(message(status), AllOf(HasSubstr(path("30/state/params/b/c.0")),
+                                     HasSubstr("parameter params.b of checkpoint step 30"),
+                                     HasSubstr("older checkpoint that is good is step 10")));
+  EXPECT_TRUE((*manager().open(30))->read_array("params.w").ok());
+
+  write("30/checkpoint.json", "{}");
+  EXPECT_THAT(message(manager().open(30).status()), HasSubstr("good is step 10"));
+}
+
+TEST_F(ManagerTest, KeepsTheNewestGoodOnesAndMultiples) {
+  for (const int64_t step : {10, 20, 25, 30, 40, 50}) save(step);
+  const auto removed = manager({.keep_last = 2, .keep_every_steps = 20}).prune();
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_THAT(*removed, ElementsAre(30, 25, 10));
+  EXPECT_THAT(*manager().list(), ElementsAre(20, 40, 50));
+  EXPECT_THAT(*manager().prune(), IsEmpty()) << "the default keeps all";
+}
+
+TEST_F(ManagerTest, DamagedOnesDoNotCountTowardsThoseKept) {
+  for (const int64_t step : {10, 20, 30, 40}) save(step);
+  std::string chunk = read("40/state/params/b/c.0");
+  chunk[0] ^= 1;
+  write("40/state/params/b/c.0", chunk);
+  EXPECT_THAT(*manager({.keep_last = 1}).prune(), ElementsAre(20, 10));
+  EXPECT_THAT(*manager().list(), ElementsAre(30, 40));
+  EXPECT_EQ(manager().latest()->step, 30);
+}
+
+TEST_F(ManagerTest, NothingIsRemovedWhenNoneIsGood) {
+  for (const int64_t step : {10, 20}) {
+    save(step);
+    write(str_cat(step, "/checkpoint.json"), "{}");
+  }
+  EXPECT_THAT(*manager({.keep_last = 1}).prune(), IsEmpty());
+}
+
+TEST_F(ManagerTest, ADamagedStepIsReplacedWhenItIsSavedAgain) {
+  save(10);
+  write("10/state/params/b/c.0", "");
+  save(10);
+  EXPECT_TRUE(manager().check(10, CheckDepth::kContents).ok());
+}
+
+TEST_F(ManagerTest, CleanRemovesWhatDeadRunsLeftAndNothingElse) {
+  save(10);
+  for (const char* name : {"20.tmp", "5.deleted", "notes"}) {
+    ASSERT_TRUE(disk_.create_dirs(join_path(path(name), "state")).ok());
+  }
+  EXPECT_THAT(*manager().clean(), ElementsAre("20.tmp", "5.deleted"));
+  EXPECT_TRUE(disk_.exists(path("notes")));
+  EXPECT_EQ(manager().latest()->step, 10);
+}
+
+TEST_F(ManagerTest, PoliciesThatMakeNoSenseAreRefused) {
+  EXPECT_TRUE((RetentionPolicy{.keep_last = 3, .keep_every_steps = 100}).validate().ok());
+  EXPECT_THAT(message(RetentionPolicy{.keep_last = -1}.validate()), HasSubstr("keep_last is -1"));
+  EXPECT_THAT(message(RetentionPolicy{.keep_every_steps = -5}.validate()), HasSubstr("-5"));
+}
+
+}  // namespace
+}  // namespace tessera
