@@ -1,7 +1,6 @@
 #include "tessera/sharding/mesh.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_join.h"
 
@@ -77,12 +76,6 @@ Result<Mesh> Mesh::create(std::vector<MeshAxis> axes, std::vector<int64_t> devic
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) return invalid_argument("mesh: device ", *twice, " occurs twice");
   return Mesh(Data{std::move(axes), std::move(device_ids)});
-}
-
-Result<Mesh> Mesh::create(std::vector<MeshAxis> axes, int64_t num_devices) {
-  std::vector<int64_t> ids(std::max<int64_t>(num_devices, 0));
-  std::iota(ids.begin(), ids.end(), 0);
-  return create(std::move(axes), std::move(ids));
 }
 
 Mesh Mesh::single(int64_t device_id) { return Mesh(Data{{}, {device_id}}); }

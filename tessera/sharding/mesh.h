@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,7 +32,12 @@ class Mesh {
   /// two -1, a product that is not the number of devices.
   static Result<Mesh> create(std::vector<MeshAxis> axes, std::vector<int64_t> device_ids);
   /// The same over devices 0 ... num_devices - 1.
-  static Result<Mesh> create(std::vector<MeshAxis> axes, int64_t num_devices);
+  template <std::integral Count>  // so that {7} is the one device 7, not seven devices
+  static Result<Mesh> create(std::vector<MeshAxis> axes, Count num_devices) {
+    std::vector<int64_t> ids(std::max<int64_t>(num_devices, 0));
+    std::iota(ids.begin(), ids.end(), 0);
+    return create(std::move(axes), std::move(ids));
+  }
   /// One device and no axes.
   static Mesh single(int64_t device_id);
 
