@@ -1,5 +1,6 @@
 #include "tests/ops/op_testing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -76,7 +77,7 @@ double difference(const Program& program, std::vector<HostArray> inputs,
 }
 
 void compare_gradients(const GradientCase& c, const BodyFn& fn, uint64_t seed) {
-  const Result<Program> program = Program::compile(loss_and_gradients(fn, seed), c.inputs);
+  const Result<Program> program = Program::compile(loss_and_gradients(fn, seed), c.inputs, c.mesh);
   ASSERT_TRUE(program.ok()) << program.status();
   const Result<std::vector<HostArray>> outputs = program->run(c.inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
@@ -112,12 +113,21 @@ Result<std::shared_ptr<Graph>> trace_like(const BodyFn& fn, std::span<const Host
   return trace(parameters, fn);
 }
 
-Result<Program> Program::compile(const BodyFn& fn, std::span<const HostArray> inputs) {
+Result<Program> Program::compile(const BodyFn& fn, std::span<const HostArray> inputs,
+                                 const std::optional<Mesh>& mesh) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Graph> graph, trace_like(fn, inputs));
-  ASSIGN_OR_RETURN(const std::string text, stablehlo::print_module(*graph));
+  stablehlo::ModuleOptions module;
+  if (mesh) {
+    module.mesh = &*mesh;
+    module.argument_specs.resize(graph->parameters().size());
+    module.result_specs.resize(graph->outputs().size());
+  }
+  ASSIGN_OR_RETURN(const std::string text, stablehlo::print_module(*graph, module));
   ASSIGN_OR_RETURN(pjrt::Client * client, pjrt::testing::test_client());
   pjrt::CompileOptions options;
-  options.device_ids = {client->devices()[0].id()};
+  options.device_ids.clear();
+  for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i)
+    options.device_ids.push_back(client->devices()[i].id());
   Result<pjrt::Executable> executable = client->compile(text, options);
   if (!executable.ok()) return annotate(executable.status(), text);
   Program program;
@@ -127,24 +137,37 @@ Result<Program> Program::compile(const BodyFn& fn, std::span<const HostArray> in
 
 Result<std::vector<HostArray>> Program::run(std::span<const HostArray> inputs) const {
   ASSIGN_OR_RETURN(pjrt::Client * client, pjrt::testing::test_client());
-  std::vector<pjrt::Buffer> buffers;
-  for (const HostArray& input : inputs) {
-    ASSIGN_OR_RETURN(pjrt::Buffer buffer, client->to_device(input, client->devices()[0]));
-    buffers.push_back(std::move(buffer));
+  std::vector<std::vector<pjrt::Buffer>> buffers;
+  std::vector<std::vector<const pjrt::Buffer*>> arguments;
+  for (const pjrt::Device& device : state_->executable.devices()) {
+    auto& row = buffers.emplace_back();
+    for (const HostArray& input : inputs) {
+      ASSIGN_OR_RETURN(pjrt::Buffer buffer, client->to_device(input, device));
+      row.push_back(std::move(buffer));
+    }
+    auto& pointers = arguments.emplace_back();
+    for (const pjrt::Buffer& buffer : row) pointers.push_back(&buffer);
   }
-  std::vector<std::vector<const pjrt::Buffer*>> arguments(1);
-  for (const pjrt::Buffer& buffer : buffers) arguments[0].push_back(&buffer);
   ASSIGN_OR_RETURN(const pjrt::ExecuteResult result, state_->executable.execute(arguments));
   std::vector<HostArray> outputs;
-  for (const pjrt::Buffer& buffer : result.outputs[0]) {
-    ASSIGN_OR_RETURN(HostArray output, buffer.to_host());
+  for (size_t i = 0; i < result.outputs[0].size(); ++i) {
+    ASSIGN_OR_RETURN(HostArray output, result.outputs[0][i].to_host());
+    for (size_t device = 1; device < result.outputs.size(); ++device) {
+      ASSIGN_OR_RETURN(const HostArray other, result.outputs[device][i].to_host());
+      if (!std::ranges::equal(output.bytes(), other.bytes())) {
+        return internal_error("output ", i, " differs between device 0 and device ", device, ": ",
+                              ::testing::PrintToString(to_doubles(output)), " and ",
+                              ::testing::PrintToString(to_doubles(other)));
+      }
+    }
     outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
-Result<std::vector<HostArray>> evaluate(const BodyFn& fn, std::span<const HostArray> inputs) {
-  ASSIGN_OR_RETURN(const Program program, Program::compile(fn, inputs));
+Result<std::vector<HostArray>> evaluate(const BodyFn& fn, std::span<const HostArray> inputs,
+                                        const std::optional<Mesh>& mesh) {
+  ASSIGN_OR_RETURN(const Program program, Program::compile(fn, inputs, mesh));
   return program.run(inputs);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "tessera/ir/graph.h"
 #include "tessera/ir/host_array.h"
+#include "tessera/sharding/mesh.h"
 
 /// Runs ops on a plugin, and checks their gradients. Tests that use it start with
 /// TESSERA_SKIP_WITHOUT_PLUGIN() (tessera/pjrt/testing.h).
@@ -21,10 +23,13 @@ namespace tessera::op_testing {
 /// Traces `fn` with one parameter for each shape.
 Result<std::shared_ptr<Graph>> trace_like(const BodyFn& fn, std::span<const HostArray> inputs);
 
-/// A function that is compiled once and run as often as one likes.
+/// A function that is compiled once and run as often as one likes. With a mesh it runs on that many
+/// devices: each gets all of every input, and the outputs, which must come out whole everywhere,
+/// are the first device's after a check that all devices have the same.
 class Program {
  public:
-  static Result<Program> compile(const BodyFn& fn, std::span<const HostArray> inputs);
+  static Result<Program> compile(const BodyFn& fn, std::span<const HostArray> inputs,
+                                 const std::optional<Mesh>& mesh = {});
   Result<std::vector<HostArray>> run(std::span<const HostArray> inputs) const;
 
  private:
@@ -33,7 +38,8 @@ class Program {
 };
 
 /// Traces `fn` over the inputs, prints, compiles and runs it once.
-Result<std::vector<HostArray>> evaluate(const BodyFn& fn, std::span<const HostArray> inputs);
+Result<std::vector<HostArray>> evaluate(const BodyFn& fn, std::span<const HostArray> inputs,
+                                        const std::optional<Mesh>& mesh = {});
 
 /// Numbers spread evenly over [low, high), the same for the same seed: f64[dims].
 HostArray random_f64(Dims dims, double low = -1, double high = 1, uint64_t seed = 0);
@@ -57,6 +63,7 @@ struct GradientCase {
   BodyFn fn;
   std::vector<HostArray> inputs;
   GradientOptions options = {};
+  std::optional<Mesh> mesh = {};  ///< for functions with manual regions
 };
 /// Fails the running test when the gradient of `c` is wrong.
 void check_gradient(const GradientCase& c);
