@@ -79,6 +79,8 @@ class LogFilter : public absl::LogSink {
   }
   void install() {
     threshold_ = static_cast<absl::LogSeverity>(absl::StderrThreshold());
+    // Until it is initialised, absl's log writes everything to stderr past any threshold.
+    absl::log_internal::SetInitialized();
     absl::AddLogSink(this);
     absl::SetStderrThreshold(absl::LogSeverityAtLeast::kFatal);
   }

@@ -53,8 +53,10 @@ absl::Status buffer_dynamic_dimensions(PJRT_Buffer_DynamicDimensionIndices_Args&
 
 absl::Status buffer_memory_layout(PJRT_Buffer_GetMemoryLayout_Args& args) {
   std::lock_guard lock(args.buffer->mutex);
-  const auto order = args.buffer->buffer->layout()->xla_layout().minor_to_major();
-  args.buffer->minor_to_major.assign(order.begin(), order.end());
+  if (args.buffer->minor_to_major.empty()) {  // never written twice: callers hold pointers into it
+    const auto order = args.buffer->buffer->layout()->xla_layout().minor_to_major();
+    args.buffer->minor_to_major.assign(order.begin(), order.end());
+  }
   args.layout = {};
   args.layout.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE;
   args.layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;

@@ -180,7 +180,7 @@ absl::Status client_create(PJRT_Client_Create_Args& args) {
   };
   TF_ASSIGN_OR_RETURN(client->client, xla::GetXlaPjrtCpuClient(std::move(xla_options)));
   client->platform_name = options.platform_name;
-  client->platform_version = client->client->platform_version();
+  client->platform_version = "tessera 0.1.0, XLA of tensorflow-cpu 2.21.0";
   client->process_index = static_cast<int>(options.node_id);
   wrap_devices(client.get());
   TF_ASSIGN_OR_RETURN(const xla::PjRtTopologyDescription* topology,

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "absl/log/globals.h"
-#include "absl/log/initialize.h"
 #include "absl/log/internal/globals.h"
 #include "absl/log/log_sink.h"
 #include "absl/log/log_sink_registry.h"
