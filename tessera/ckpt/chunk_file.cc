@@ -13,16 +13,33 @@ namespace {
 
 constexpr int64_t kChecksumBytes = 4;
 constexpr int64_t kIndexEntryBytes = 16;
-/// Pieces are gathered up to this size for one write or read.
-constexpr int64_t kTransferBytes = 4 << 20;
+/// Pieces are gathered up to about this size for one write or read: little enough for a core's
+/// cache.
+constexpr int64_t kTransferBytes = 1 << 20;
 
-using Bytes = std::vector<std::byte>;
+/// Memory that, unlike a vector's, is not filled with zeros first.
+class Buffer {
+ public:
+  explicit Buffer(int64_t capacity)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(capacity))) {}
 
-template <typename T>
-void append_number(T value, Bytes* out) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-  out->insert(out->end(), bytes, bytes + sizeof(value));
-}
+  int64_t size() const { return size_; }
+  void clear() { size_ = 0; }
+  std::span<std::byte> bytes() { return {bytes_.get(), static_cast<size_t>(size_)}; }
+  /// The next `count` bytes, undefined; the capacity must have been asked for.
+  std::span<std::byte> extend(int64_t count) {
+    size_ += count;
+    return bytes().last(static_cast<size_t>(count));
+  }
+  template <typename T>
+  void append_number(T value) {
+    std::memcpy(extend(sizeof(value)).data(), &value, sizeof(value));
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  int64_t size_ = 0;
+};
 
 template <typename T>
 T number_at(std::span<const std::byte> bytes, int64_t offset) {
@@ -41,20 +58,20 @@ Box piece_box(const ArraySpec& spec, int64_t n) {
 /// Appends piece `n`, padded with zeros where it sticks out of the array, and its checksum, which
 /// it returns.
 uint32_t append_piece(const ArraySpec& spec, const Box& chunk, std::span<const std::byte> data,
-                      int64_t n, Bytes* out) {
-  const size_t begin = out->size();
-  out->resize(begin + static_cast<size_t>(spec.piece_bytes()));
-  const std::span<std::byte> piece = std::span(*out).subspan(begin);
+                      int64_t n, Buffer* out) {
+  const std::span<std::byte> piece = out->extend(spec.piece_bytes());
   const Box stored = piece_box(spec, n);
   const Box present{Dims(chunk.dims.size(), 0), chunk.dims};
-  if (const std::optional<Box> part = intersect(stored, present)) {
+  const std::optional<Box> part = intersect(stored, present);
+  if (part != stored) std::fill(piece.begin(), piece.end(), std::byte{0});
+  if (part) {
     const Box within = relative_to(*part, stored.start);
     copy_box(part->dims, dtype_host_bytes(spec.shape.dtype), data.data(), {chunk.dims, part->start},
              piece.data(), {stored.dims, within.start});
   }
   host_to_stored(spec.shape.dtype, piece);
   const uint32_t crc = crc32c(piece);
-  append_number(crc, out);
+  out->append_number(crc);
   return crc;
 }
 
@@ -75,21 +92,21 @@ Result<uint32_t> write_pieces(WritableFile& file, const ArraySpec& spec, const B
                               std::span<const std::byte> data) {
   const int64_t pieces = spec.pieces_per_chunk();
   const int64_t stride = spec.piece_bytes() + kChecksumBytes;
-  Bytes buffer, index;
-  buffer.reserve(static_cast<size_t>(std::min(pieces * stride, kTransferBytes + stride)));
+  Buffer buffer(std::min(pieces * stride, kTransferBytes + stride));
+  Buffer index(pieces * kIndexEntryBytes + kChecksumBytes);
   uint32_t crc = 0, checksum = 0;
   for (int64_t n = 0; n < pieces; ++n) {
     crc = append_piece(spec, chunk, data, n, &buffer);
     checksum = crc32c(std::as_bytes(std::span(&crc, 1)), checksum);
-    append_number<uint64_t>(n * stride, &index);
-    append_number<uint64_t>(stride, &index);
-    if (static_cast<int64_t>(buffer.size()) < kTransferBytes && n + 1 < pieces) continue;
-    RETURN_IF_ERROR(file.append(buffer));
+    index.append_number<uint64_t>(n * stride);
+    index.append_number<uint64_t>(stride);
+    if (buffer.size() < kTransferBytes && n + 1 < pieces) continue;
+    RETURN_IF_ERROR(file.append(buffer.bytes()));
     buffer.clear();
   }
   if (spec.inner_chunk_shape.empty()) return crc;
-  append_number(crc32c(index), &index);
-  RETURN_IF_ERROR(file.append(index));
+  index.append_number(crc32c(index.bytes()));
+  RETURN_IF_ERROR(file.append(index.bytes()));
   return checksum;
 }
 
@@ -108,10 +125,9 @@ class PieceReader {
     const int64_t pieces = spec_.pieces_per_chunk();
     const int64_t stride = spec_.piece_bytes() + kChecksumBytes;
     if (spec_.inner_chunk_shape.empty()) return absl::OkStatus();
-    Bytes index(static_cast<size_t>(pieces * kIndexEntryBytes + kChecksumBytes));
+    std::vector<std::byte> index(static_cast<size_t>(pieces * kIndexEntryBytes + kChecksumBytes));
     RETURN_IF_ERROR(read(pieces * stride, index));
-    const std::span<const std::byte> entries =
-        std::span(index).first(index.size() - kChecksumBytes);
+    const auto entries = std::span<const std::byte>(index).first(index.size() - kChecksumBytes);
     if (crc32c(entries) != number_at<uint32_t>(index, pieces * kIndexEntryBytes)) {
       return data_loss(path_, ": the index of its pieces does not match its checksum");
     }
@@ -125,13 +141,13 @@ class PieceReader {
   }
 
   /// The pieces [first, first + count), verified; each is followed by its checksum.
-  Status read_pieces(int64_t first, int64_t count, Bytes* out) {
+  Status read_pieces(int64_t first, int64_t count, Buffer* out) {
     const int64_t stride = spec_.piece_bytes() + kChecksumBytes;
-    out->resize(static_cast<size_t>(count * stride));
-    RETURN_IF_ERROR(read(first * stride, *out));
+    out->clear();
+    RETURN_IF_ERROR(read(first * stride, out->extend(count * stride)));
     for (int64_t n = 0; n < count; ++n) {
-      RETURN_IF_ERROR(check(first + n, piece(*out, n),
-                            number_at<uint32_t>(*out, (n + 1) * stride - kChecksumBytes)));
+      const auto stored = number_at<uint32_t>(out->bytes(), (n + 1) * stride - kChecksumBytes);
+      RETURN_IF_ERROR(check(first + n, piece(*out, n), stored));
     }
     return absl::OkStatus();
   }
@@ -145,9 +161,9 @@ class PieceReader {
     return check(0, out, stored);
   }
 
-  std::span<std::byte> piece(Bytes& pieces, int64_t n) const {
+  std::span<std::byte> piece(Buffer& pieces, int64_t n) const {
     const size_t bytes = static_cast<size_t>(spec_.piece_bytes());
-    return std::span(pieces).subspan(static_cast<size_t>(n) * (bytes + kChecksumBytes), bytes);
+    return pieces.bytes().subspan(static_cast<size_t>(n) * (bytes + kChecksumBytes), bytes);
   }
 
   int64_t bytes_read() const { return bytes_read_; }
@@ -220,10 +236,16 @@ std::span<std::byte> direct_target(const ArraySpec& spec, const Box& chunk, cons
           static_cast<size_t>(spec.piece_bytes())};
 }
 
+/// How many pieces are read at once.
+int64_t pieces_per_transfer(const ArraySpec& spec) {
+  const int64_t fit = kTransferBytes / (spec.piece_bytes() + kChecksumBytes);
+  return std::clamp<int64_t>(fit, 1, spec.pieces_per_chunk());
+}
+
 Status read_in_groups(PieceReader& reader, const ArraySpec& spec, const Box& chunk,
                       std::span<const int64_t> pieces, const Destination& to) {
-  const int64_t most = std::max<int64_t>(1, kTransferBytes / (spec.piece_bytes() + kChecksumBytes));
-  Bytes buffer;
+  const int64_t most = pieces_per_transfer(spec);
+  Buffer buffer(most * (spec.piece_bytes() + kChecksumBytes));
   for (size_t i = 0; i < pieces.size();) {
     int64_t count = 1;
     while (count < most && i + count < pieces.size() && pieces[i + count] == pieces[i] + count) {
@@ -279,8 +301,8 @@ Status verify_chunk_file(FileSystem& files, const std::string& path, const Array
   PieceReader reader(path, spec, *std::move(file));
   RETURN_IF_ERROR(reader.open());
   const int64_t pieces = spec.pieces_per_chunk();
-  const int64_t most = std::max<int64_t>(1, kTransferBytes / (spec.piece_bytes() + kChecksumBytes));
-  Bytes buffer;
+  const int64_t most = pieces_per_transfer(spec);
+  Buffer buffer(most * (spec.piece_bytes() + kChecksumBytes));
   for (int64_t n = 0; n < pieces; n += most) {
     RETURN_IF_ERROR(reader.read_pieces(n, std::min(most, pieces - n), &buffer));
   }
