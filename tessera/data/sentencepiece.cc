@@ -22,7 +22,7 @@ std::string program_folder() {
 
 void* open_module(const std::string& path) {
   int flags = RTLD_NOW | RTLD_LOCAL;
-#ifndef __SANITIZE_ADDRESS__  // which refuses RTLD_DEEPBIND
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they refuse RTLD_DEEPBIND
   flags |= RTLD_DEEPBIND;
 #endif
   return dlopen(path.c_str(), flags);
