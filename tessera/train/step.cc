@@ -107,12 +107,10 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
   TracedProgram program;
   program.arguments = state_spec(model);
   program.results = program.arguments;
-  for (size_t i = 0; i < program.arguments.size(); ++i)
-    program.donated_to.push_back(static_cast<int>(i));
-  for (ArgumentSpec& spec : batch_spec(config.training))
+  program.donate = {"params", "optimizer", "step"};
+for (ArgumentSpec& spec : batch_spec(config.training))
     program.arguments.push_back(std::move(spec));
   program.arguments.push_back(scalar_spec("learning_rate"));
-  program.donated_to.resize(program.arguments.size(), -1);
   for (const char* metric : {"loss", "cross_entropy", "weight", "gradient_norm"}) {
     program.results.push_back(scalar_spec(str_cat("metrics.", metric)));
   }
@@ -152,7 +150,6 @@ Result<TracedProgram> trace_eval_step(const LanguageModel& model, const Training
   TracedProgram program;
   program.arguments = argument_specs("params", model.params());
   for (ArgumentSpec& spec : batch_spec(training)) program.arguments.push_back(std::move(spec));
-  program.donated_to.resize(program.arguments.size(), -1);
   program.results = {scalar_spec("cross_entropy"), scalar_spec("weight")};
   const BodyFn body = [&](Graph&, std::span<const Value> values) {
     const Arguments arguments(program.arguments, values);

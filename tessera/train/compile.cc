@@ -1,0 +1,31 @@
+#include "tessera/train/compile.h"
+
+namespace tessera {
+namespace {
+
+std::vector<LogicalValue> logical_values(std::span<const ArgumentSpec> specs) {
+  std::vector<LogicalValue> values;
+  for (const ArgumentSpec& spec : specs) values.push_back({spec.path, spec.names});
+  return values;
+}
+
+}  // namespace
+
+Result<CompiledFunction> compile_program(Runtime& runtime, const TracedProgram& program,
+                                         std::string name, const Mesh& mesh,
+                                         const AxisRules& rules) {
+  JitOptions options{.name = std::move(name),
+                     .mesh = mesh,
+                     .rules = rules,
+                     .arguments = logical_values(program.arguments),
+                     .results = logical_values(program.results),
+                     .donate = program.donate,
+                     .overrides = {}};
+  return jit(runtime, *program.graph, options);
+}
+
+Result<Mesh> make_mesh(const Runtime& runtime, const MeshConfig& config) {
+  return runtime.mesh({{"data", config.data}, {"fsdp", config.fsdp}, {"tensor", config.tensor}});
+}
+
+}  // namespace tessera
