@@ -1,6 +1,11 @@
 #include "tessera/train/config.h"
 
+#include <algorithm>
 #include <regex>
+
+#include "absl/strings/str_join.h"
+#include "tessera/base/nearest.h"
+#include "tessera/train/axis_rules.h"
 
 namespace tessera {
 
@@ -160,12 +165,41 @@ void PluginConfig::fields(ConfigFields& f) {
       .help("cpu: how many devices to make (null: 1). Others: how many there must be (null: any).");
 }
 
+namespace {
+
+/// A rule for a name that no dimension has would be obeyed by nobody, so it must be a slip.
+Status check_axis_rules(const RunConfig& config) {
+  std::vector<std::string> names, axes;
+  const AxisRules rules = default_axis_rules();
+  for (const AxisRule& rule : rules.rules()) names.push_back(rule.name);
+  for (const MeshAxis& axis : config.mesh.axes()) axes.push_back(axis.name);
+  auto check = [](const std::vector<std::string>& known, const std::string& word,
+                  const char* what) -> Status {
+    if (std::find(known.begin(), known.end(), word) != known.end()) return absl::OkStatus();
+    const std::string near = nearest(word, known);
+    return invalid_argument("axis_rules: ", what, " is called ", word,
+                            near.empty() ? "; there are " : "; the nearest is ",
+                            near.empty() ? absl::StrJoin(known, ", ") : near);
+  };
+  for (const auto& [name, parts] : config.axis_rules) {
+    RETURN_IF_ERROR(check(names, name, "no dimension"));
+    for (const std::string& axis : parts) RETURN_IF_ERROR(check(axes, axis, "no mesh axis"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 void RunConfig::fields(ConfigFields& f) {
   f.field("output_directory", output_directory)
       .help("Where checkpoints, metrics and the resolved config go.");
   f.section("model", model, "the network");
   f.section("data", data, "what it learns from");
   f.section("mesh", mesh, "how devices are arranged");
+  f.field("axis_rules", axis_rules)
+      .help(
+          "Mesh axes that split a dimension, by its name, in place of the usual ones: {mlp: [fsdp, "
+          "tensor]}.");
   f.section("optimizer", optimizer, "AdamW");
   f.section("schedule", schedule, "the learning rate");
   f.section("training", training, "steps and batches");
@@ -174,7 +208,14 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("plugin", plugin, "devices");
 }
 
+AxisRules RunConfig::resolved_axis_rules() const {
+  std::vector<AxisRule> overrides;
+  for (const auto& [name, axes] : axis_rules) overrides.push_back({name, axes});
+  return default_axis_rules().with(overrides);
+}
+
 Status RunConfig::validate() const {
+  RETURN_IF_ERROR(check_axis_rules(*this));
   RETURN_IF_ERROR(resolved_schedule().validate_resolved());
   if (plugin.devices) return validate_mesh(*plugin.devices);
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "tessera/base/config.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/sharding/mesh.h"
+#include "tessera/sharding/partition_spec.h"
 #include "tessera/train/schedule.h"
 
 /// Everything that a recipe says about a run. Each section is a struct; RunConfig puts them
@@ -128,6 +129,7 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   MeshConfig mesh;
+  ConfigNamedLists axis_rules;  ///< In place of default_axis_rules() of the same names.
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   TrainingConfig training;
@@ -143,6 +145,8 @@ struct RunConfig {
   /// That a tokenizer of `tokens` tokens fits the model.
   Status validate_vocabulary(int64_t tokens) const;
 
+  /// default_axis_rules() with `axis_rules` in their places.
+  AxisRules resolved_axis_rules() const;
   ScheduleConfig resolved_schedule() const { return schedule.resolved(training.steps); }
 };
 

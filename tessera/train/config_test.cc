@@ -112,6 +112,25 @@ TEST(RunConfig, ABadRegularExpressionIsAnErrorThatShowsIt) {
               HasSubstr("optimizer: no_decay is \"norm|(\""));
 }
 
+TEST(RunConfig, AnAxisRuleTakesThePlaceOfTheUsualOne) {
+  RunConfig config;
+  ASSERT_TRUE(
+      load_config(config, "", std::vector<std::string>{"axis_rules.mlp=[tensor, fsdp]"}).ok());
+  for (const AxisRule& rule : config.resolved_axis_rules().rules()) {
+    if (rule.name == "mlp") EXPECT_THAT(rule.axes, ::testing::ElementsAre("tensor", "fsdp"));
+    if (rule.name == "vocab") EXPECT_THAT(rule.axes, ::testing::ElementsAre("tensor"));
+  }
+}
+
+TEST(RunConfig, AnAxisRuleForAnUnknownDimensionOrAxisNamesTheNearest) {
+  EXPECT_EQ(
+      load_error({"axis_rules.mpl=[fsdp]"}),
+      "axis_rules: no dimension is called mpl; the nearest is mlp (axis_rules: command line)");
+  EXPECT_THAT(load_error({"axis_rules.mlp=[fsdb]"}),
+              HasSubstr("no mesh axis is called fsdb; the nearest is fsdp"));
+  EXPECT_THAT(load_error({"axis_rules.mlp=[x]"}), HasSubstr("there are data, fsdp, tensor"));
+}
+
 TEST(RunConfig, EveryKeyHasAHelpText) {
   RunConfig config;
   ConfigFields fields(config);

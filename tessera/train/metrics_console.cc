@@ -4,18 +4,11 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "tessera/base/format.h"
 #include "tessera/base/strings.h"
 
 namespace tessera {
 namespace {
-
-std::string with_thousands(double value) {
-  if (!std::isfinite(value) || std::abs(value) >= 1e15) return absl::StrFormat("%g", value);
-  std::string digits = absl::StrFormat("%.0f", value);
-  const size_t begin = digits.starts_with('-') ? 1 : 0;
-  for (size_t end = digits.size(); end > begin + 3; end -= 3) digits.insert(end - 3, ",");
-  return digits;
-}
 
 std::string extras(const std::vector<std::pair<std::string, double>>& extra) {
   std::string text;
@@ -56,7 +49,7 @@ class ConsoleSink : public MetricsSink {
   std::string row(const StepMetrics& metrics) const {
     const std::string rates =
         absl::StrFormat("  loss %.4f  %s tokens/s", metrics.loss,
-                        with_thousands(throughput(metrics, facts_).tokens_per_second));
+                        count_text(throughput(metrics, facts_).tokens_per_second));
     const std::string text = progress_.text(std::clamp(*options_.row_width / 4, 8, 40)) + rates;
     // A row that wraps could not be redrawn in place.
     return text.substr(0, static_cast<size_t>(std::max(*options_.row_width - 1, 0)));
@@ -81,7 +74,7 @@ std::string step_line(const StepMetrics& metrics, const RunFacts& facts) {
   std::string line = absl::StrFormat(
       "step %d/%d  loss %.4f  lr %.2e  grad norm %.3f  %.1f ms  %s tokens/s  %.4g TFLOP/s a device",
       metrics.step, facts.total_steps, metrics.loss, metrics.learning_rate, metrics.grad_norm,
-      metrics.seconds * 1e3, with_thousands(rates.tokens_per_second), rates.tflops_per_device);
+      metrics.seconds * 1e3, count_text(rates.tokens_per_second), rates.tflops_per_device);
   if (rates.peak_share)
     absl::StrAppendFormat(&line, " (%.0f %% of GEMM peak)", *rates.peak_share * 100);
   return line + extras(metrics.extra);
@@ -90,7 +83,7 @@ std::string step_line(const StepMetrics& metrics, const RunFacts& facts) {
 std::string eval_line(const EvalMetrics& metrics, const RunFacts& facts) {
   return absl::StrFormat("step %d/%d  validation loss %.4f  perplexity %.2f  %s tokens  %.1f s",
                          metrics.step, facts.total_steps, metrics.loss, std::exp(metrics.loss),
-                         with_thousands(static_cast<double>(metrics.tokens)), metrics.seconds) +
+                         count_text(static_cast<double>(metrics.tokens)), metrics.seconds) +
          extras(metrics.extra);
 }
 

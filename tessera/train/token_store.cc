@@ -1,0 +1,84 @@
+#include "tessera/train/token_store.h"
+
+#include <memory>
+
+#include "absl/strings/str_format.h"
+#include "tessera/base/clock.h"
+#include "tessera/base/format.h"
+#include "tessera/base/log.h"
+
+namespace tessera {
+
+BuildOptions build_options(const DataConfig& config) {
+  BuildOptions options;
+  options.corpus.paths = config.corpus;
+  options.corpus.text_key = config.text_key;
+  options.output = config.store;
+  options.tokenizer.kind = config.tokenizer.kind;
+  options.tokenizer.model_path = config.tokenizer.model;
+  options.tokenizer.vocab_size = static_cast<int32_t>(config.tokenizer.vocab_size);
+  return options;
+}
+
+BuildProgressCallback log_build_progress() {
+  struct State {
+    RealClock clock;
+    std::string phase;
+    absl::Duration next = absl::ZeroDuration();
+  };
+  return [state = std::make_shared<State>()](const BuildProgress& progress) {
+    constexpr absl::Duration kBetweenLines = absl::Seconds(5);
+    const absl::Duration now = state->clock.elapsed();
+    if (progress.phase == state->phase && now < state->next) return;
+    state->phase = progress.phase;
+    state->next = now + kBetweenLines;
+    std::string share;
+    if (progress.bytes_total > 0) {
+      share = str_cat(", ", bytes_text(static_cast<double>(progress.bytes_done)), " of ",
+                      bytes_text(static_cast<double>(progress.bytes_total)));
+    }
+    log_info("data: ", progress.phase, share);
+  };
+}
+
+Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config,
+                                                              FileSystem& files) {
+  if (config.store.empty()) {
+    return invalid_argument(
+        "data.store is empty: name the folder of a token store, or one to build it in");
+  }
+  Result<std::shared_ptr<const TokenStore>> store = TokenStore::open(config.store);
+  if (store.ok() || store.status().code() != absl::StatusCode::kNotFound) return store;
+  if (config.corpus.empty()) {
+    return Status(
+        store.status().code(),
+        str_cat(from_absl(store.status().message()),
+                "; give data.corpus to build it from, or make it with `tessera data build`"));
+  }
+  log_info("data: building ", config.store, " from ",
+           config.corpus.size() == 1 ? config.corpus[0] : "the corpus");
+  ASSIGN_OR_RETURN(const BuildSummary summary,
+                   build_token_store(files, build_options(config), log_build_progress()));
+  log_info("data: ", build_summary_text(config.store, summary));
+  return TokenStore::open(config.store);
+}
+
+std::string build_summary_text(const std::string& folder, const BuildSummary& summary) {
+  const TokenStoreManifest& manifest = summary.manifest;
+  const double seconds = summary.tokenizer_seconds + summary.encode_seconds;
+  std::string text = absl::StrFormat(
+      "built %s: %s tokens of %s documents (%s of text) in %.1f s, vocabulary %d", folder,
+      count_text(static_cast<double>(manifest.tokens)),
+      count_text(static_cast<double>(manifest.documents)),
+      bytes_text(static_cast<double>(manifest.counts.text_bytes)), seconds, manifest.vocab_size);
+  if (manifest.counts.invalid_utf8 > 0) {
+    absl::StrAppendFormat(&text, "; replaced %s sequences that were not UTF-8",
+                          count_text(static_cast<double>(manifest.counts.invalid_utf8)));
+  }
+  for (const auto& [reason, count] : manifest.counts.skipped) {
+    absl::StrAppendFormat(&text, "; skipped %d documents: %s", count, reason);
+  }
+  return text;
+}
+
+}  // namespace tessera
