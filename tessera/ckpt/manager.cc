@@ -140,7 +140,7 @@ Result<std::vector<Damage>> CheckpointManager::verify(int64_t step) const {
   const std::string folder = checkpoint_folder(directory_, step);
   const auto reader = CheckpointReader::open(files_, folder);
   if (absl::IsDataLoss(reader.status())) {
-    const std::string path = join_path(folder, kManifestFile);
+    const std::string path = join_path(folder, kCheckpointManifestFile);
     std::string_view reason = from_absl(reader.status().message());
     if (reason.starts_with(path + ": ")) reason.remove_prefix(path.size() + 2);
     return std::vector<Damage>{{path, "", std::string(reason)}};

@@ -12,7 +12,7 @@ namespace tessera {
 
 /// The version that this program writes, and the newest that it reads.
 inline constexpr int kCheckpointFormatVersion = 1;
-inline constexpr std::string_view kManifestFile = "checkpoint.json";
+inline constexpr std::string_view kCheckpointManifestFile = "checkpoint.json";
 
 /// What a checkpoint says of one array.
 struct ArrayRecord {

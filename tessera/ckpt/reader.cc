@@ -52,10 +52,10 @@ std::string describe(std::span<const Damage> damages) {
 
 Result<std::unique_ptr<CheckpointReader>> CheckpointReader::open(FileSystem& files,
                                                                  std::string folder) {
-  const std::string path = join_path(folder, kManifestFile);
+  const std::string path = join_path(folder, kCheckpointManifestFile);
   const Result<std::string> text = files.read_file(path);
   if (absl::IsNotFound(text.status())) {
-    return not_found(folder, ": has no ", kManifestFile,
+    return not_found(folder, ": has no ", kCheckpointManifestFile,
                      ": it is no checkpoint, or one that was never completed");
   }
   RETURN_IF_ERROR(text.status());

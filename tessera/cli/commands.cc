@@ -1,0 +1,15 @@
+#include "tessera/cli/checkpoint_commands.h"
+#include "tessera/cli/command.h"
+#include "tessera/cli/data_commands.h"
+#include "tessera/cli/doctor.h"
+#include "tessera/cli/mesh.h"
+#include "tessera/cli/train.h"
+
+namespace tessera::cli {
+
+std::vector<CommandMaker> all_commands() {
+  return {train_command, generate_command, mesh,          data_build,        data_stat,       data_show,
+          checkpoint_ls, checkpoint_verify, checkpoint_show, doctor};
+}
+
+}  // namespace tessera::cli

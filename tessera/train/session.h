@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tessera/base/clock.h"
+#include "tessera/base/filesystem.h"
+#include "tessera/models/language_model.h"
+#include "tessera/runtime/runtime.h"
+#include "tessera/sharding/partition_spec.h"
+#include "tessera/train/config.h"
+
+namespace tessera {
+
+/// What a run stands on: config, model, devices, mesh. One for each command that touches devices.
+struct Session {
+  RunConfig config;  ///< with the mesh resolved
+  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<Runtime> runtime;
+  Mesh mesh;
+  AxisRules rules;
+
+  /// Loads the plugin, opens the devices and lays the mesh over them. Errors before that: what
+  /// validate_mesh says.
+  static Result<Session> open(RunConfig config);
+
+  std::string checkpoint_directory() const {
+    return join_path(config.output_directory, "checkpoints");
+  }
+};
+
+Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config);
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "tessera/train/state_checkpoint.h"
+
+#include <set>
+
+namespace tessera {
+namespace {
+
+Box to_box(const ShardIndex& index) { return {index.offsets, index.sizes}; }
+
+// The dims of a chunk are at least 1, also of an empty shard.
+Dims chunk_dims(const NamedSharding& sharding, const Shape& shape) {
+  Dims dims = sharding.shard_dims(shape.dims);
+  for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
+  return dims;
+}
+
+Status copy_array(const std::string& path, const Array& array, SaveRequest& request) {
+  request.arrays.push_back(
+      make_array_spec(path, array.shape(), chunk_dims(array.sharding(), array.shape())));
+  ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, array.addressable_shards());
+  std::set<ShardIndex> seen;
+  for (const Array::Shard& shard : shards) {
+    if (shard.replica_id != 0 || !seen.insert(shard.index).second) continue;
+    ASSIGN_OR_RETURN(HostArray host, shard.buffer->to_host());
+    auto owner = std::make_shared<const HostArray>(std::move(host));
+    request.shards.push_back({path, to_box(shard.index), owner->bytes(), owner});
+  }
+  return absl::OkStatus();
+}
+
+Status check_matches(const CheckpointReader& reader, const ArgumentSpec& spec) {
+  ASSIGN_OR_RETURN(const ArrayRecord* record, reader.array_info(spec.path));
+  if (record->spec.shape == spec.shape) return absl::OkStatus();
+  return failed_precondition(
+      "checkpoint ", reader.folder(), " holds ", spec.path, " as ", to_string(record->spec.shape),
+      " but the model needs ", to_string(spec.shape),
+      ": train with the config that it was saved with, or into another output_directory");
+}
+
+}  // namespace
+
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state) {
+  SaveRequest request;
+  request.step = step;
+  for (const auto& [path, array] : state)
+    RETURN_IF_ERROR(annotate(copy_array(path, array, request), path));
+  return request;
+}
+
+Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
+                            std::span<const ArgumentSpec> specs, const AxisRules& rules,
+                            const Mesh& mesh) {
+  Tree<Array> state;
+  for (const ArgumentSpec& spec : specs) {
+    RETURN_IF_ERROR(check_matches(reader, spec));
+    ASSIGN_OR_RETURN(const ProgramValue value,
+                     lay_out({spec.path, spec.names}, spec.shape, rules, mesh));
+    const Array::ShardSource source = [&](const ShardIndex& index) -> Result<HostArray> {
+      HostArray part(Shape{spec.shape.dtype, index.sizes});
+      RETURN_IF_ERROR(reader.read_region(spec.path, to_box(index), part.bytes()));
+      return part;
+    };
+    ASSIGN_OR_RETURN(Array array, Array::from_shards(runtime, spec.shape, value.sharding, source));
+    RETURN_IF_ERROR(state.add(spec.path, std::move(array)));
+  }
+  return state;
+}
+
+}  // namespace tessera

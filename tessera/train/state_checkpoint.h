@@ -1,0 +1,22 @@
+#pragma once
+
+#include "tessera/ckpt/manager.h"
+#include "tessera/ckpt/saver.h"
+#include "tessera/runtime/array.h"
+#include "tessera/runtime/jit.h"
+#include "tessera/train/step.h"
+
+namespace tessera {
+
+/// Copies this process's part of a state to host memory, each part once however many devices hold
+/// it, ready to be saved. Waits for the state to be computed. The state may be donated as soon as
+/// this returns.
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state);
+
+/// Reads the arrays that `specs` name onto the mesh, as the rules lay them out; each device's part
+/// only. Errors: an array that the checkpoint lacks, or has with another shape or dtype; damage.
+Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
+                            std::span<const ArgumentSpec> specs, const AxisRules& rules,
+                            const Mesh& mesh);
+
+}  // namespace tessera

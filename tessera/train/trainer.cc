@@ -1,0 +1,358 @@
+#include "tessera/train/trainer.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_format.h"
+#include "tessera/base/format.h"
+#include "tessera/train/compile.h"
+#include "tessera/train/gemm_peak.h"
+#include "tessera/train/metrics_console.h"
+#include "tessera/train/metrics_json.h"
+#include "tessera/train/metrics_tensorboard.h"
+#include "tessera/train/progress.h"
+#include "tessera/train/state_checkpoint.h"
+#include "tessera/train/token_store.h"
+
+namespace tessera {
+namespace {
+
+// How many steps may be under way. Two keep the devices busy while the host prepares the next; more
+// would only hold memory and tell of a bad loss later.
+constexpr size_t kStepsAhead = 2;
+
+float scalar_of(const HostArray& array) { return array.as<float>()[0]; }
+
+/// A step that was dispatched and not yet seen to its end.
+struct Pending {
+  int64_t step;
+  double learning_rate;
+  Tree<Array> metrics;
+};
+
+/// One run, from start to end. Used by one thread.
+class Trainer {
+ public:
+  Trainer(Session session, TrainingData data, const TrainEnvironment& environment)
+      : session_(std::move(session)),
+        config_(session_.config),
+        schedule_(config_.resolved_schedule()),
+        data_(std::move(data)),
+        environment_(environment),
+        manager_(environment.files, session_.checkpoint_directory(),
+                 {.keep_last = static_cast<int>(config_.checkpoint.keep.value_or(0)),
+                  .keep_every_steps = 0}),
+        saver_(manager_, environment.clock) {}
+
+  Status prepare();
+  Result<TrainOutcome> run();
+
+ private:
+  Status compile();
+  Status start_state();
+  Status resume(int64_t step);
+  Status open_metrics();
+  void print_facts(const CompiledFunction& step_program);
+
+  Status dispatch();
+  Status complete_one();
+  Status complete_all();
+  Status check_finite(const Pending& pending, double loss, double grad_norm) const;
+
+  Status evaluate();
+  Status save();
+  void note_save(const SaveResult& result);
+
+  bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
+
+  Session session_;
+  const RunConfig& config_;
+  const ScheduleConfig schedule_;
+  TrainingData data_;
+  const TrainEnvironment& environment_;
+  CheckpointManager manager_;
+  CheckpointSaver saver_;
+
+  std::optional<CompiledFunction> init_, train_step_, eval_step_;
+  RunFacts facts_;
+  MetricsLogger metrics_;
+  Tree<Array> state_;
+  int64_t step_ = 0;  // dispatched
+  int64_t saved_step_ = -1;
+  std::deque<Pending> pending_;
+  absl::Duration last_completion_;
+  TrainOutcome outcome_;
+};
+
+Status Trainer::prepare() {
+  RETURN_IF_ERROR(compile());
+  RETURN_IF_ERROR(start_state());
+  return open_metrics();
+}
+
+Status Trainer::compile() {
+  Runtime& runtime = *session_.runtime;
+  ASSIGN_OR_RETURN(const TracedProgram train_program, trace_train_step(*session_.model, config_));
+  ASSIGN_OR_RETURN(train_step_, compile_program(runtime, train_program, "train_step", session_.mesh,
+                                                session_.rules));
+  if (data_.validation) {
+    ASSIGN_OR_RETURN(const TracedProgram eval_program,
+                     trace_eval_step(*session_.model, config_.training));
+    ASSIGN_OR_RETURN(eval_step_, compile_program(runtime, eval_program, "eval_step", session_.mesh,
+                                                 session_.rules));
+  }
+  facts_.total_steps = config_.training.steps;
+  facts_.devices = session_.mesh.size();
+  facts_.flops_per_step =
+      session_.model->step_flop(config_.training.batch_size, config_.training.sequence_length);
+  const auto peak =
+      measure_gemm_peak(runtime.client(), environment_.clock, {.dtype = config_.training.dtype});
+  if (peak.ok()) facts_.peak_flops_per_device = *peak;
+  print_facts(*train_step_);
+  return absl::OkStatus();
+}
+
+void Trainer::print_facts(const CompiledFunction& step_program) {
+  const auto number = [](double value) { return count_text(value); };
+  log_info("devices: ", session_.mesh.size(), " (", session_.runtime->client().platform_name(),
+           "), mesh ", to_string(session_.mesh));
+  log_info("model: ", number(static_cast<double>(count_params(session_.model->params()))),
+           " parameters, ", absl::StrFormat("%.4g", facts_.flops_per_step / 1e12),
+           " TFLOP a step of ", number(static_cast<double>(config_.training.tokens_per_step())),
+           " tokens");
+  if (const auto memory = step_program.executable().memory_stats(); memory.ok()) {
+    log_info("memory a device: state and batch ",
+             bytes_text(static_cast<double>(memory->argument_bytes)), ", temporary ",
+             bytes_text(static_cast<double>(memory->temp_bytes)), ", program ",
+             bytes_text(static_cast<double>(memory->code_bytes)));
+  }
+  log_info("compiled train_step in ", absl::StrFormat("%.2f s", step_program.compile_seconds()));
+  if (facts_.peak_flops_per_device) {
+    log_info("GEMM peak: ",
+             absl::StrFormat("%.3f TFLOP/s a device (%s)", *facts_.peak_flops_per_device / 1e12,
+                             config_.training.dtype == ComputeType::kBf16 ? "bf16" : "f32"));
+  }
+}
+
+Status Trainer::start_state() {
+  if (config_.checkpoint.enabled) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager_.clean());
+    for (const std::string& name : leftovers)
+      log_info("removed ", name, ", which an earlier run left unfinished");
+    ASSIGN_OR_RETURN(const LatestCheckpoint latest, manager_.latest());
+    for (const SkippedCheckpoint& skipped : latest.skipped)
+      log_warning("skipped ", skipped.folder, ": ", skipped.reason);
+    if (latest.step) return resume(*latest.step);
+  }
+  ASSIGN_OR_RETURN(const TracedProgram program, trace_init(*session_.model, config_.training));
+  ASSIGN_OR_RETURN(const CompiledFunction init, compile_program(*session_.runtime, program, "init",
+                                                                session_.mesh, session_.rules));
+  ASSIGN_OR_RETURN(state_, call(init, {}));
+  return absl::OkStatus();
+}
+
+Status Trainer::resume(int64_t step) {
+  ASSIGN_OR_RETURN(const auto reader, manager_.open(step));
+  ASSIGN_OR_RETURN(state_, restore(*session_.runtime, *reader, state_spec(*session_.model),
+                                   session_.rules, session_.mesh));
+  ASSIGN_OR_RETURN(const Json position, parse_json(reader->manifest().data_json, reader->folder()));
+  RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
+  step_ = saved_step_ = step;
+  log_info("resumed from ", reader->folder(), " at step ", step);
+  return absl::OkStatus();
+}
+
+Status Trainer::open_metrics() {
+  ConsoleOptions console{.interval = config_.logging.interval, .row_width = terminal_width()};
+  metrics_.add(make_console_sink(facts_, console, environment_.log, environment_.clock));
+  if (config_.logging.json) {
+    ASSIGN_OR_RETURN(auto sink,
+                     make_json_sink(join_path(config_.output_directory, "metrics.jsonl"), step_,
+                                    facts_, environment_.files, environment_.clock));
+    metrics_.add(std::move(sink));
+  }
+  if (config_.logging.tensorboard) {
+    ASSIGN_OR_RETURN(
+        auto sink, make_tensorboard_sink(join_path(config_.output_directory, "tensorboard"), step_,
+                                         facts_, environment_.files, environment_.clock));
+    metrics_.add(std::move(sink));
+  }
+  return absl::OkStatus();
+}
+
+Status Trainer::dispatch() {
+  ASSIGN_OR_RETURN(const Batch batch, data_.train->next());
+  ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_));
+  const double rate = learning_rate(schedule_, step_ + 1);
+  const float rate_f32 = static_cast<float>(rate);
+  const HostArray host_rate = HostArray::from<float>(DType::kF32, {}, std::span(&rate_f32, 1));
+  ASSIGN_OR_RETURN(Array rate_array, Array::from_host(*session_.runtime, host_rate,
+                                                      NamedSharding::replicated(session_.mesh)));
+  RETURN_IF_ERROR(arguments.add("learning_rate", std::move(rate_array)));
+  for (const auto& [path, array] : state_) RETURN_IF_ERROR(arguments.add(path, array));
+  ASSIGN_OR_RETURN(const Tree<Array> results, call(*train_step_, arguments));
+  Tree<Array> next;
+  for (const auto& [path, array] : results) {
+    if (!path.starts_with("metrics.")) RETURN_IF_ERROR(next.add(path, array));
+  }
+  state_ = std::move(next);
+  ++step_;
+  pending_.push_back({step_, rate, results.subtree("metrics")});
+  return absl::OkStatus();
+}
+
+Status Trainer::complete_one() {
+  const Pending pending = std::move(pending_.front());
+  pending_.pop_front();
+  ASSIGN_OR_RETURN(const HostArray loss, pending.metrics.at("loss").to_host());
+  ASSIGN_OR_RETURN(const HostArray grad_norm, pending.metrics.at("gradient_norm").to_host());
+  ASSIGN_OR_RETURN(const HostArray weight, pending.metrics.at("weight").to_host());
+  ASSIGN_OR_RETURN(const HostArray cross_entropy, pending.metrics.at("cross_entropy").to_host());
+  const absl::Duration now = environment_.clock.elapsed();
+  RETURN_IF_ERROR(check_finite(pending, scalar_of(loss), scalar_of(grad_norm)));
+  metrics_.step(
+      {.step = pending.step,
+       .loss = scalar_of(loss),
+       .learning_rate = pending.learning_rate,
+       .grad_norm = scalar_of(grad_norm),
+       .seconds = absl::ToDoubleSeconds(now - last_completion_),
+       .tokens = config_.training.tokens_per_step(),
+       .extra = {{"cross_entropy", scalar_of(cross_entropy)}, {"weight", scalar_of(weight)}}});
+  last_completion_ = now;
+  return absl::OkStatus();
+}
+
+Status Trainer::complete_all() {
+  while (!pending_.empty()) RETURN_IF_ERROR(complete_one());
+  return absl::OkStatus();
+}
+
+Status Trainer::check_finite(const Pending& pending, double loss, double grad_norm) const {
+  if (std::isfinite(loss) && std::isfinite(grad_norm)) return absl::OkStatus();
+  std::string culprit = "the loss itself";
+  if (const auto norms = pending.metrics.at("gradient_norms").to_host(); norms.ok()) {
+    const Tree<ParamSpec> params = session_.model->params();
+    for (size_t i = 0; i < params.size(); ++i) {
+      if (std::isfinite(norms->as<float>()[i])) continue;
+      culprit = str_cat("the gradient of params.", params[i].first);
+      break;
+    }
+  }
+  const std::string good = saved_step_ >= 0
+                               ? str_cat("the last good checkpoint is ",
+                                         checkpoint_folder(manager_.directory(), saved_step_))
+                               : "there is no checkpoint yet";
+  return absl::AbortedError(
+      str_cat("step ", pending.step, ": loss ", loss, ", gradient norm ", grad_norm,
+              "; first not finite: ", culprit, "; nothing of this state was saved; ", good,
+              ". A lower schedule.learning_rate or a stricter optimizer.clip_norm may help"));
+}
+
+Status Trainer::evaluate() {
+  if (!eval_step_) return absl::OkStatus();
+  RETURN_IF_ERROR(complete_all());
+  const absl::Duration start = environment_.clock.elapsed();
+  RETURN_IF_ERROR(data_.validation->seek(0));
+  std::vector<Tree<Array>> sums;
+  for (int64_t i = 0; i < config_.training.eval_batches && data_.validation->batches_left() > 0;
+       ++i) {
+    ASSIGN_OR_RETURN(const Batch batch, data_.validation->next());
+    ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *eval_step_));
+    for (const auto& [path, array] : state_) {
+      if (path.starts_with("params.")) RETURN_IF_ERROR(arguments.add(path, array));
+    }
+    ASSIGN_OR_RETURN(Tree<Array> result, call(*eval_step_, arguments));
+    sums.push_back(std::move(result));
+  }
+  double cross_entropy = 0, weight = 0;
+  for (const Tree<Array>& sum : sums) {
+    ASSIGN_OR_RETURN(const HostArray part, sum.at("cross_entropy").to_host());
+    ASSIGN_OR_RETURN(const HostArray part_weight, sum.at("weight").to_host());
+    cross_entropy += scalar_of(part);
+    weight += scalar_of(part_weight);
+  }
+  const absl::Duration now = environment_.clock.elapsed();
+  EvalMetrics metrics{.step = step_,
+                      .loss = cross_entropy / std::max(weight, 1.0),
+                      .tokens = static_cast<int64_t>(weight),
+                      .seconds = absl::ToDoubleSeconds(now - start),
+                      .extra = {}};
+  if (data_.unigram)
+    metrics.extra.push_back({"unigram_loss", data_.unigram->validation_nats_per_token});
+  metrics_.eval(metrics);
+  outcome_.validation_loss = metrics.loss;
+  last_completion_ = now;
+  return absl::OkStatus();
+}
+
+Status Trainer::save() {
+  if (!config_.checkpoint.enabled || saved_step_ == step_) return absl::OkStatus();
+  RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
+  if (const auto last = saver_.wait()) note_save(*last);
+  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, state_));
+  RunConfig config = config_;
+  request.manifest.config_json = ConfigFields(config).to_json().dump();
+  request.manifest.data_json = data_.train->state().dump();
+  saver_.save(std::move(request));
+  last_completion_ = environment_.clock.elapsed();
+  return absl::OkStatus();
+}
+
+// The run goes on when a save fails: what is in memory is worth more than a clean exit; but it is
+// never forgotten.
+void Trainer::note_save(const SaveResult& result) {
+  if (result.status.ok()) {
+    if (result.step > saved_step_) {
+      log_info("saved checkpoint ", checkpoint_folder(manager_.directory(), result.step), " (",
+               bytes_text(static_cast<double>(result.bytes)),
+               absl::StrFormat(", %.1f s)", result.write_s + result.commit_s));
+    }
+    saved_step_ = std::max(saved_step_, result.step);
+    return;
+  }
+  log_error("saving step ", result.step, " failed: ", from_absl(result.status.message()));
+  if (outcome_.save_failure.ok()) outcome_.save_failure = result.status;
+}
+
+Result<TrainOutcome> Trainer::run() {
+  last_completion_ = environment_.clock.elapsed();
+  if (step_ >= config_.training.steps) {
+    log_info("the run is complete: ", step_, " of ", config_.training.steps,
+             " steps; raise training.steps to go on");
+  }
+  bool evaluated = false;
+  while (step_ < config_.training.steps && !outcome_.stopped) {
+    RETURN_IF_ERROR(dispatch());
+    evaluated = false;
+    if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
+    if (due(config_.training.eval_interval)) {
+      RETURN_IF_ERROR(evaluate());
+      evaluated = true;
+    }
+    if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save());
+    outcome_.stopped = environment_.stop_requested() && step_ < config_.training.steps;
+  }
+  RETURN_IF_ERROR(complete_all());
+  if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
+  RETURN_IF_ERROR(save());
+  if (const auto last = saver_.wait()) note_save(*last);
+  metrics_.finish();
+  outcome_.step = step_;
+  return outcome_;
+}
+
+}  // namespace
+
+Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
+  ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, environment.files));
+  ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
+  RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
+  ASSIGN_OR_RETURN(Session session, Session::open(config));
+  ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
+  RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
+  Trainer trainer(std::move(session), std::move(data), environment);
+  RETURN_IF_ERROR(trainer.prepare());
+  return trainer.run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tessera/base/clock.h"
+#include "tessera/base/filesystem.h"
+#include "tessera/base/log.h"
+#include "tessera/ckpt/manager.h"
+#include "tessera/ckpt/saver.h"
+#include "tessera/runtime/jit.h"
+#include "tessera/train/feed.h"
+#include "tessera/train/metrics.h"
+#include "tessera/train/session.h"
+#include "tessera/train/step.h"
+
+namespace tessera {
+
+/// The world that a run happens in. All must outlive the call.
+struct TrainEnvironment {
+  FileSystem& files;
+  Clock& clock;
+  LogSink& log;
+  /// Polled between steps: true saves and leaves.
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+struct TrainOutcome {
+  int64_t step = 0;                       ///< updates made in all
+  bool stopped = false;                   ///< before the last step, because that was asked for
+  std::optional<double> validation_loss;  ///< the last one
+  Status save_failure;                    ///< the first save that failed; the run went on
+};
+
+/// Trains as the config says, from the newest good checkpoint of its output directory if there is
+/// one. Errors: what is wrong with config, data or devices; a loss or gradient that is not finite,
+/// which names the step, the first bad gradient and the last good checkpoint, and saves nothing of
+/// that state.
+Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment);
+
+}  // namespace tessera
