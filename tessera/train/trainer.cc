@@ -206,18 +206,20 @@ Status Trainer::complete_one() {
   pending_.pop_front();
   ASSIGN_OR_RETURN(const HostArray loss, pending.metrics.at("loss").to_host());
   ASSIGN_OR_RETURN(const HostArray grad_norm, pending.metrics.at("gradient_norm").to_host());
-  ASSIGN_OR_RETURN(const HostArray weight, pending.metrics.at("weight").to_host());
-  ASSIGN_OR_RETURN(const HostArray cross_entropy, pending.metrics.at("cross_entropy").to_host());
   const absl::Duration now = environment_.clock.elapsed();
   RETURN_IF_ERROR(check_finite(pending, scalar_of(loss), scalar_of(grad_norm)));
-  metrics_.step(
-      {.step = pending.step,
-       .loss = scalar_of(loss),
-       .learning_rate = pending.learning_rate,
-       .grad_norm = scalar_of(grad_norm),
-       .seconds = absl::ToDoubleSeconds(now - last_completion_),
-       .tokens = config_.training.tokens_per_step(),
-       .extra = {{"cross_entropy", scalar_of(cross_entropy)}, {"weight", scalar_of(weight)}}});
+  StepMetrics metrics{.step = pending.step,
+                      .loss = scalar_of(loss),
+                      .learning_rate = pending.learning_rate,
+                      .grad_norm = scalar_of(grad_norm),
+                      .seconds = absl::ToDoubleSeconds(now - last_completion_),
+                      .tokens = config_.training.tokens_per_step(),
+                      .extra = {}};
+  if (config_.training.z_loss > 0) {
+    ASSIGN_OR_RETURN(const HostArray cross_entropy, pending.metrics.at("cross_entropy").to_host());
+    metrics.extra.push_back({"cross_entropy", scalar_of(cross_entropy)});
+  }
+  metrics_.step(metrics);
   last_completion_ = now;
   return absl::OkStatus();
 }

@@ -140,7 +140,10 @@ Value llama_logits(const Tree<Value>& params, const DecoderInputs& inputs,
   Value x_BTD;
   {
     const auto scope = graph.scope("embedding");
-    x_BTD = constrain(take(decoder.embedding, inputs.tokens_BT, 0), kStream);
+    // Rows are gathered whole: split along the width over the axes that split the batch too, a
+    // lookup could not be laid out as the stream is without passing through a replicated copy.
+    const Value table_VD = constrain(decoder.embedding, {"vocab", ""});
+    x_BTD = constrain(take(table_VD, inputs.tokens_BT, 0), kStream);
   }
   {
     const auto scope = graph.scope("layers");
