@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tessera/nn/precision_internal.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/linear.h"
@@ -30,9 +31,9 @@ Value visibility(Graph& graph, int64_t queries, int64_t keys, Value segment_ids_
 }  // namespace
 
 Value rms_norm(Value x, Value scale, double epsilon) {
-  const Value x_f32 = convert(x, DType::kF32);
-  const Value inverse_rms = rsqrt(mean(x_f32 * x_f32, {-1}, /*keepdims=*/true) + epsilon);
-  return convert(x_f32 * inverse_rms, x.dtype()) * scale;
+  const Value wide = convert(x, wide_dtype(x.dtype()));
+  const Value inverse_rms = rsqrt(mean(wide * wide, {-1}, /*keepdims=*/true) + epsilon);
+  return convert(wide * inverse_rms, x.dtype()) * scale;
 }
 
 RotaryTables rotary_tables(Value positions, int64_t head_dim, double theta) {
@@ -65,7 +66,8 @@ Value causal_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, Value segment_i
     fail("[causal_attention] ", heads, " heads are no multiple of ", kv_heads, " key heads");
   const Value q_BTKGC = reshape(q_BTHC, {batch, queries, kv_heads, heads / kv_heads, width});
   const Value scores = einsum("btkgc,bskc->bkgts", {q_BTKGC, k_BSKC});
-  const Value scaled = convert(scores, DType::kF32) * (1 / std::sqrt(static_cast<double>(width)));
+  const Value scaled =
+      convert(scores, wide_dtype(scores.dtype())) * (1 / std::sqrt(static_cast<double>(width)));
   const Value visible = visibility(q_BTHC.graph(), queries, keys, segment_ids_BT);
   const Value weights_BKGTS = convert(softmax(select(visible, scaled, kMasked)), q_BTHC.dtype());
   const Value mixed_BTKGC = einsum("bkgts,bskc->btkgc", {weights_BKGTS, v_BSKC});

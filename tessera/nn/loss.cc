@@ -1,5 +1,6 @@
 #include "tessera/nn/loss.h"
 
+#include "tessera/nn/precision_internal.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/reduce.h"
@@ -8,16 +9,18 @@
 namespace tessera {
 
 LossSums language_model_loss(Value logits_BTV, Value targets_BT, Value weights_BT) {
-  const Value logits = convert(logits_BTV, DType::kF32);
+  const DType wide = wide_dtype(logits_BTV.dtype());
+  const Value logits = convert(logits_BTV, wide);
+  const Value weights = convert(weights_BT, wide);
   const Value log_z = logsumexp(logits, {-1});
   // Picked by comparison rather than by a gather: it fuses, its gradient too, and it splits over a
   // sharded vocabulary.
   const Value classes = iota(logits.graph(), Shape{DType::kS32, {1, 1, logits.dim(-1)}}, 2);
   const Value is_target = equal(classes, expand_dims(targets_BT, -1));
   const Value target_logit = sum(select(is_target, logits, 0.0), {-1});
-  return {.cross_entropy = sum((log_z - target_logit) * weights_BT),
-          .z_loss = sum(log_z * log_z * weights_BT),
-          .weight = sum(weights_BT)};
+  return {.cross_entropy = sum((log_z - target_logit) * weights),
+          .z_loss = sum(log_z * log_z * weights),
+          .weight = sum(weights)};
 }
 
 Value mean_loss(const LossSums& sums, double z_coefficient) {
