@@ -44,9 +44,10 @@ MemoryPool::Block MemoryPool::allocate(size_t bytes, size_t alignment) {
   const bool small = asked < kSmallBytes;
   const size_t capacity =
       small ? round_up(asked, std::max<size_t>(alignment, 64)) : size_class(asked);
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   Block block;
   if (!small) block = take_fitting(capacity);
+  if (block.data == nullptr) block = wait_for_return(lock, capacity);
   if (block.data == nullptr) {
     if (!make_room(static_cast<int64_t>(capacity))) return {};
     block = {small ? std::aligned_alloc(std::max<size_t>(alignment, 64), capacity)
@@ -60,6 +61,7 @@ MemoryPool::Block MemoryPool::allocate(size_t bytes, size_t alignment) {
   stats_.peak_in_use = std::max(stats_.peak_in_use, stats_.in_use);
   stats_.largest = std::max(stats_.largest, static_cast<int64_t>(asked));
   ++stats_.allocations;
+  if (block.capacity >= kWaitBytes) ++large_in_use_[block.capacity];
   note_use(static_cast<int64_t>(block.capacity));
   return block;
 }
@@ -75,9 +77,13 @@ void MemoryPool::release(Block block, size_t bytes) {
     stats_.held -= static_cast<int64_t>(block.capacity);
     return;
   }
+  if (auto out = large_in_use_.find(block.capacity); out != large_in_use_.end()) {
+    if (--out->second == 0) large_in_use_.erase(out);
+  }
   order_.push_back({block.capacity, block.data});
   by_size_.emplace(block.capacity, std::prev(order_.end()));
   drop_down_to(high_water() + high_water() / 8 + kTrimSlackBytes);
+  if (block.capacity >= kWaitBytes) returned_.notify_all();
 }
 
 void MemoryPool::trim() {
@@ -99,6 +105,19 @@ MemoryPool::Block MemoryPool::take_fitting(size_t capacity) {
   const Block block{found->second->data, found->second->capacity};
   order_.erase(found->second);
   by_size_.erase(found);
+  return block;
+}
+
+MemoryPool::Block MemoryPool::wait_for_return(std::unique_lock<std::mutex>& lock, size_t capacity) {
+  const bool large = capacity >= kWaitBytes && static_cast<int64_t>(capacity) >= stats_.held / 16;
+  if (!large) return {};
+  const auto out = large_in_use_.lower_bound(capacity);
+  if (out == large_in_use_.end() || out->first > capacity + capacity / 4) return {};
+  Block block;
+  returned_.wait_for(lock, kReturnWait, [&] {
+    block = take_fitting(capacity);
+    return block.data != nullptr;
+  });
   return block;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,7 +31,10 @@ struct PoolStats {
 ///
 /// Requests below kSmallBytes go to malloc. Larger ones are rounded to size classes, mapped with
 /// huge pages, and on release kept: a request takes the smallest free block that is at most a
-/// quarter larger than it. The pool is trimmed to what recent use justifies (see kTrim*), oldest
+/// quarter larger than it. A program's temporaries come back a moment after its results are ready,
+/// and the next step may already ask for the same: a request that is large, also compared with what
+/// the pool holds, waits kReturnWait for a block of its size that is out, rather than map a second
+/// one that would stay. The pool is trimmed to what recent use justifies (see kTrim*), oldest
 /// blocks first, and never holds more than `limit_bytes`. Thread-safe. Blocks must be given back
 /// before the pool dies.
 class MemoryPool {
@@ -40,6 +45,9 @@ class MemoryPool {
   static constexpr int64_t kTrimSlackBytes = 32 << 20;
   static constexpr int64_t kTrimWindow =
       1024;  ///< requests in one high-water window; the last two count
+
+  static constexpr size_t kWaitBytes = 64 << 20;  ///< smaller requests never wait
+  static constexpr std::chrono::milliseconds kReturnWait{20};
 
   /// limit_bytes: most the pool may hold; 0 for no limit.
   explicit MemoryPool(int64_t limit_bytes = 0) : limit_(limit_bytes) {}
@@ -68,6 +76,7 @@ class MemoryPool {
   using Order = std::list<Free>;  // oldest first
   static size_t size_class(size_t bytes);
   Block take_fitting(size_t capacity);
+  Block wait_for_return(std::unique_lock<std::mutex>& lock, size_t capacity);
   bool make_room(int64_t capacity);
   int64_t high_water() const;
   void note_use(int64_t capacity);
@@ -76,7 +85,10 @@ class MemoryPool {
 
   const int64_t limit_;
   mutable std::mutex mutex_;
+  std::condition_variable returned_;
   Order order_;  // guarded by mutex_, as all below
+  std::map<size_t, int64_t>
+      large_in_use_;  // blocks of kWaitBytes and more that are out, by capacity
   std::multimap<size_t, Order::iterator> by_size_;
   PoolStats stats_;
   int64_t rounded_in_use_ = 0;
