@@ -78,7 +78,11 @@ class LogFilter : public absl::LogSink {
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   void install() {
-    threshold_ = static_cast<absl::LogSeverity>(absl::StderrThreshold());
+    // TensorFlow's variable counts the levels to leave out. By default only information is left
+    // out.
+    const char* left_out = std::getenv("TF_CPP_MIN_LOG_LEVEL");
+    threshold_ = static_cast<absl::LogSeverity>(
+        left_out == nullptr ? 1 : std::clamp(std::atoi(left_out), 0, 3));
     // Until it is initialised, absl's log writes everything to stderr past any threshold.
     absl::log_internal::SetInitialized();
     absl::AddLogSink(this);
@@ -86,7 +90,7 @@ class LogFilter : public absl::LogSink {
   }
 
  private:
-  absl::LogSeverity threshold_ = absl::LogSeverity::kError;
+  absl::LogSeverity threshold_ = absl::LogSeverity::kWarning;
 };
 
 absl::Status plugin_initialize(PJRT_Plugin_Initialize_Args&) {

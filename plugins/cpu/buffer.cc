@@ -105,23 +105,58 @@ absl::Status buffer_ready_event(PJRT_Buffer_ReadyEvent_Args& args) {
 // ---- to host
 // --------------------------------------------------------------------------------------------------------
 
-// Host arrays hold one element a byte where the device packs several (int4 and smaller).
-absl::StatusOr<xla::Shape> host_shape(PJRT_Buffer& buffer, const PJRT_Buffer_MemoryLayout* layout) {
-  xla::Shape device_shape = buffer.buffer->on_device_shape();
-  if (device_shape.is_dynamic()) {
-    TF_ASSIGN_OR_RETURN(device_shape, buffer.buffer->logical_on_device_shape());
+// The shape of a host copy, in the caller's layout or the device's. Host arrays hold one element a
+// byte where the device packs several (int4 and smaller).
+absl::StatusOr<xla::Shape> device_order_shape(PJRT_Buffer& buffer) {
+  xla::Shape shape = buffer.buffer->on_device_shape();
+  if (shape.is_dynamic()) {
+    TF_ASSIGN_OR_RETURN(shape, buffer.buffer->logical_on_device_shape());
   }
-  if (!device_shape.IsArray()) return invalid("the buffer is not an array");
-  TF_ASSIGN_OR_RETURN(const std::optional<xla::Layout> wanted, to_xla_layout(layout, device_shape));
-  const xla::Layout& order = wanted.has_value() ? *wanted : device_shape.layout();
-  return xla::ShapeUtil::MakeShapeWithDenseLayout(
-      device_shape.element_type(), device_shape.dimensions(), order.minor_to_major());
+  if (!shape.IsArray()) return invalid("the buffer is not an array");
+  return xla::ShapeUtil::MakeShapeWithDenseLayout(shape.element_type(), shape.dimensions(),
+                                                  shape.layout().minor_to_major());
+}
+
+// XLA leaves the unused high bits of unpacked int4 and int2 zero; on the host a byte is the number.
+void extend_signs(xla::PrimitiveType type, char* bytes, size_t size) {
+  const int unused = type == xla::S4 ? 4 : type == xla::S2 ? 6 : 0;
+  if (unused == 0) return;
+  for (size_t i = 0; i < size; ++i) {
+    const auto shifted = static_cast<int8_t>(static_cast<uint8_t>(bytes[i]) << unused);
+    bytes[i] = static_cast<char>(shifted >> unused);
+  }
+}
+
+// XLA copies in the device's order whatever the literal's layout: another order needs a second
+// copy.
+xla::Future<> copy_to_host(xla::PjRtBuffer& buffer, const xla::Shape& device_order,
+                           const xla::Shape& wanted, char* dst) {
+  auto [promise, future] = xla::MakePromise<>();
+  auto set = std::make_shared<xla::Promise<>>(std::move(promise));
+  auto to = std::make_shared<xla::MutableBorrowingLiteral>(dst, wanted);
+  std::shared_ptr<xla::Literal> staging;
+  if (!xla::LayoutUtil::LayoutsInShapesEqual(device_order, wanted))
+    staging = std::make_shared<xla::Literal>(device_order);
+  xla::MutableLiteralBase* const first =
+      staging ? static_cast<xla::MutableLiteralBase*>(staging.get()) : to.get();
+  buffer.ToLiteral(first).OnReady(
+      [set, to, staging, dst](absl::Status status) {  // both literals live until here
+        if (status.ok() && staging) status = to->CopyFrom(*staging);
+        if (status.ok())
+          extend_signs(to->shape().element_type(), dst, static_cast<size_t>(to->size_bytes()));
+        set->Set(std::move(status));
+      });
+  return std::move(future);
 }
 
 absl::Status buffer_to_host(PJRT_Buffer_ToHostBuffer_Args& args) {
   TF_RETURN_IF_ERROR(check_alive(*args.src));
-  TF_ASSIGN_OR_RETURN(const xla::Shape shape, host_shape(*args.src, args.host_layout));
-  const size_t bytes = static_cast<size_t>(xla::ShapeUtil::ByteSizeOf(shape));
+  TF_ASSIGN_OR_RETURN(const xla::Shape device_order, device_order_shape(*args.src));
+  TF_ASSIGN_OR_RETURN(const std::optional<xla::Layout> layout,
+                      to_xla_layout(args.host_layout, device_order));
+  xla::Shape wanted = device_order;
+  if (layout.has_value()) *wanted.mutable_layout() = *layout;
+  const size_t bytes = static_cast<size_t>(xla::ShapeUtil::ByteSizeOf(wanted));
   if (args.dst == nullptr) {
     args.dst_size = bytes;
     return absl::OkStatus();
@@ -129,12 +164,8 @@ absl::Status buffer_to_host(PJRT_Buffer_ToHostBuffer_Args& args) {
   if (args.dst_size < bytes) {
     return invalid(absl::StrCat("dst_size is ", args.dst_size, " bytes, the array needs ", bytes));
   }
-  // The literal only borrows dst, but must itself live until the copy is done.
-  auto literal =
-      std::make_shared<xla::MutableBorrowingLiteral>(static_cast<char*>(args.dst), shape);
-  xla::Future<> done = args.src->buffer->ToLiteral(literal.get());
-  done.OnReady([literal](const absl::Status&) {});
-  args.event = make_event(std::move(done));
+  args.event = make_event(
+      copy_to_host(*args.src->buffer, device_order, wanted, static_cast<char*>(args.dst)));
   return absl::OkStatus();
 }
 

@@ -50,9 +50,12 @@ absl::StatusOr<Result> parse_and(const PJRT_Program& program, const Compile& com
         absl::StrCat("program.format is '", format, "'; known: mlir, hlo, hlo_with_config"));
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  TF_ASSIGN_OR_RETURN(const mlir::OwningOpRef<mlir::ModuleOp> module,
-                      xla::ParseMlirModuleString(code, context));
-  return compile(module.get());
+  const absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      xla::ParseMlirModuleString(code, context);
+  if (!module.ok())
+    return invalid(
+        absl::StrCat("program.code does not parse as mlir: ", module.status().message()));
+  return compile(module->get());
 }
 
 // XLA's own check comes late and aborts some programs: a device assignment must fit the client.

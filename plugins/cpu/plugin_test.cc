@@ -98,7 +98,9 @@ TEST(PluginTableTest, TellsItsStablehloVersions) {
   std::vector<std::string> names;
   for (size_t i = 0; i < args.num_attributes; ++i) {
     names.emplace_back(args.attributes[i].name, args.attributes[i].name_size);
-    if (names.back() != "xla_version") EXPECT_EQ(args.attributes[i].value_size, 3u);
+    if (names.back() != "xla_version") {
+      EXPECT_EQ(args.attributes[i].value_size, 3u);
+    }
   }
   EXPECT_EQ(names, (std::vector<std::string>{"xla_version", "stablehlo_current_version",
                                              "stablehlo_minimum_version"}));
