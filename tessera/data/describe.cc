@@ -1,16 +1,10 @@
 #include <absl/strings/str_format.h>
 
+#include "tessera/base/format.h"
 #include "tessera/data/build.h"
 
 namespace tessera {
 namespace {
-
-std::string bytes_text(int64_t bytes) {
-  if (bytes < 10'000) return absl::StrFormat("%d B", bytes);
-  if (bytes < 10'000'000) return absl::StrFormat("%.1f kB", bytes / 1e3);
-  if (bytes < 10'000'000'000) return absl::StrFormat("%.1f MB", bytes / 1e6);
-  return absl::StrFormat("%.1f GB", bytes / 1e9);
-}
 
 std::string one_line(std::string_view text) {
   std::string line;
@@ -32,8 +26,9 @@ std::string describe_store(const TokenStore& store) {
   int64_t stored_bytes = 0;
   for (const auto& [name, file] : manifest.files) stored_bytes += file.size_bytes;
   std::string text = str_cat("token store  ", store.folder(), "\n");
-  str_append(&text, "documents    ", manifest.documents, "\n");
-  str_append(&text, "tokens       ", manifest.tokens, " of ", manifest.token_bytes, " bytes\n");
+  str_append(&text, "documents    ", count_text(manifest.documents), "\n");
+  str_append(&text, "tokens       ", count_text(manifest.tokens), " of ", manifest.token_bytes,
+             " bytes\n");
   str_append(&text, "tokenizer    ", manifest.tokenizer, ", vocabulary ", manifest.vocab_size,
              ", bos ", manifest.special_tokens.bos, manifest.adds_bos ? " (added)" : "", ", eos ",
              manifest.special_tokens.eos, manifest.adds_eos ? " (added)" : "", ", pad ",
@@ -41,9 +36,9 @@ std::string describe_store(const TokenStore& store) {
   str_append(&text, "text         ", bytes_text(counts.text_bytes),
              absl::StrFormat(", %.2f bytes a token", static_cast<double>(counts.text_bytes) /
                                                          static_cast<double>(manifest.tokens)),
-             ", ", counts.invalid_utf8, " invalid UTF-8 sequences replaced\n");
+             ", ", count_text(counts.invalid_utf8), " invalid UTF-8 sequences replaced\n");
   for (const auto& [reason, count] : counts.skipped) {
-    str_append(&text, "skipped      ", count, " documents: ", reason, "\n");
+    str_append(&text, "skipped      ", count_text(count), " documents: ", reason, "\n");
   }
   str_append(&text, "on disk      ", bytes_text(stored_bytes), "\n");
   str_append(&text, "fingerprint  ", store.fingerprint(), "\n");
