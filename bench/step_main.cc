@@ -2,14 +2,13 @@
 // same JSON keys. 28.84 M parameters = 6 layers x (d 512, 8 heads, ff 1536) + untied 8192-word
 // embedding and head, batch 8 x 256 tokens.
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <random>
 #include <string>
 
+#include "bench/bench.h"
 #include "tessera/base/clock.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/train/axis_rules.h"
@@ -24,19 +23,21 @@ struct Options {
   int steps = 8;
   int devices = 1;
   bool scan = false;
+  bool peers = false;
 };
 
 Result<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
-    if (flag == "--scan") {
-      options.scan = true;
+    if (flag == "--scan" || flag == "--peers") {
+      (flag == "--scan" ? options.scan : options.peers) = true;
       continue;
     }
     if (i + 1 >= argc)
       return invalid_argument(
-          "usage: bench_step [--dtype f32|bf16] [--steps N] [--devices N] [--plugin P] [--scan]; "
+          "usage: bench_step [--dtype f32|bf16] [--steps N] [--devices N] [--plugin P] [--scan] "
+          "[--peers]; "
           "got ",
           flag);
     const std::string value = argv[++i];
@@ -89,12 +90,6 @@ Result<Array> filled(Runtime& runtime, const ProgramValue& value, float number) 
   return Array::from_host(runtime, host, value.sharding);
 }
 
-double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 Status run(const Options& options) {
   const RealClock clock;
   const auto seconds = [&] { return absl::ToDoubleSeconds(clock.elapsed()); };
@@ -131,9 +126,12 @@ Status run(const Options& options) {
   const std::vector<Array> inputs(state.begin() + state_size, state.end());
   std::vector<double> times;
   float loss = 0;
+  double start_to_dispatch_s = 0;  // without compiling
   for (int i = 0; i < options.steps + 2; ++i) {
     const double before = seconds();
     ASSIGN_OR_RETURN(std::vector<Array> results, step(state));
+    if (i == 0)
+      start_to_dispatch_s = bench::process_age_s() - compile_s - make_state.compile_seconds();
     ASSIGN_OR_RETURN(const HostArray host_loss, results[state_size].to_host());
     loss = host_loss.as<float>()[0];
     times.push_back(seconds() - before);
@@ -152,10 +150,12 @@ Status run(const Options& options) {
       "\"step_s\": %.4f, \"tokens_per_s\": %.1f, \"tflops\": %.4f, \"first_step_s\": %.2f, "
       "\"loss\": %.6f, "
       "\"min_step_s\": %.4f, \"client_s\": %.3f, \"trace_s\": %.3f, \"compile_s\": %.2f, "
+      "\"start_to_dispatch_s\": %.2f, "
       "\"peak_rss_mb\": %.0f}\n",
       options.dtype.c_str(), options.devices, options.scan ? "true" : "false",
       static_cast<long long>(count_params(model.params())), median, tokens / median,
-      flop / median / 1e12, times[0], loss, timed[0], client_s, trace_s, compile_s, peak_rss_mb());
+      flop / median / 1e12, times[0], loss, timed[0], client_s, trace_s, compile_s,
+      start_to_dispatch_s, bench::peak_rss_mb());
   return absl::OkStatus();
 }
 
@@ -164,7 +164,12 @@ Status run(const Options& options) {
 
 int main(int argc, char** argv) {
   const auto options = tessera::parse(argc, argv);
-  const tessera::Status status = options.ok() ? tessera::run(*options) : options.status();
+  tessera::Status status = options.ok() ? tessera::run(*options) : options.status();
+  std::fflush(stdout);
+  if (status.ok() && options->peers) {
+    status = tessera::bench::run_peer(
+        "jax_step.py", tessera::str_cat("--dtype ", options->dtype, " --steps ", options->steps));
+  }
   if (status.ok()) return 0;
   std::fprintf(stderr, "bench_step: %s\n", std::string(status.message()).c_str());
   return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
