@@ -8,8 +8,9 @@
 namespace tessera::cli {
 
 std::vector<CommandMaker> all_commands() {
-  return {train_command, generate_command, mesh,          data_build,        data_stat,       data_show,
-          checkpoint_ls, checkpoint_verify, checkpoint_show, doctor};
+  return {
+      train_command,     generate_command, mesh,  data_build, data_stat, data_show, checkpoint_ls,
+      checkpoint_verify, checkpoint_show,  doctor};
 }
 
 }  // namespace tessera::cli

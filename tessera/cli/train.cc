@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-#include "absl/strings/str_format.h"
+#include "tessera/base/clock.h"
+#include "tessera/base/filesystem.h"
+#include "tessera/base/log.h"
 #include "tessera/base/signals.h"
 #include "tessera/cli/recipe.h"
 #include "tessera/train/trainer.h"
@@ -15,45 +17,70 @@ class TrainCommand : public Command {
   CommandText text() const override {
     return {.name = "train",
             .operands = "RECIPE [KEY=VALUE ...]",
-            .summary = "Trains a model; the same command goes on where the last one stopped.",
+            .summary = "Trains a model; the same command resumes from its last checkpoint.",
             .details =
                 "Goes on from the newest good checkpoint in output_directory. Ctrl-C saves and "
-                "leaves; a second one "
-                "leaves at once.\n\nExit codes: 0 done or stopped by request; 1 failed, or a "
-                "checkpoint could not be "
-                "saved; 2 a wrong recipe.",
+                "leaves; a "
+                "second one leaves at once.\n\nExit codes: 0 done, or stopped as asked; 1 failed, "
+                "or a checkpoint "
+                "could not be saved; 2 wrong usage or recipe; 130 left at once.",
             .min_operands = 1,
             .max_operands = SIZE_MAX};
   }
 
-  void fields(ConfigFields&) override {}
+  void fields(ConfigFields& f) override {
+    device_.fields(f);
+    f.field("print_config", print_config_).help("Print the resolved config as YAML, and leave.");
+    f.field("debug", debug_).help("Log more.");
+  }
+
   std::string more_help() const override { return recipe_help(); }
 
   Result<int> run(const Invocation& invocation) override {
-    ASSIGN_OR_RETURN(const RunConfig config,
-                     read_recipe(invocation.operands, /*needs_recipe=*/true));
-    const InterruptGuard interrupts;
+    std::string resolved;
+    ASSIGN_OR_RETURN(const RunConfig config, read_recipe(invocation.operands, /*needs_recipe=*/true,
+                                                         device_.overrides(), &resolved));
+    if (print_config_) {
+      invocation.out << resolved;
+      return 0;
+    }
+    if (config.output_directory.empty()) {
+      return usage_error(
+          invalid_argument("output_directory is empty: say where checkpoints and metrics go"));
+    }
+    if (debug_) log_sink().set_least_level(LogLevel::kDebug);
+    log_sink().print(resolved);
     PosixFileSystem files;
     RealClock clock;
-    RunConfig shown = config;
-    log_sink().print(ConfigFields(shown).to_yaml_with_origins());
-    const TrainEnvironment environment{
+    RETURN_IF_ERROR(write_config(config, files));
+    InterruptGuard guard;
+    const TrainEnvironment environment = {
         .files = files, .clock = clock, .log = log_sink(), .stop_requested = [&] {
-          return interrupts.interrupted();
+          return guard.interrupted();
         }};
     ASSIGN_OR_RETURN(const TrainOutcome outcome, train(config, environment));
     if (outcome.stopped) {
-      log_info("stopped after step ", outcome.step,
-               " as asked; the same command goes on from there");
+      log_info("stopped after step ", outcome.step, " of ", config.training.steps,
+               ", as asked; the same command goes on from there");
     } else {
       log_info("done: ", outcome.step, " steps");
     }
-    if (!outcome.save_failure.ok()) {
-      log_error("a checkpoint could not be saved: ", from_absl(outcome.save_failure.message()));
-      return 1;
-    }
+    RETURN_IF_ERROR(
+        annotate(outcome.save_failure, "the run went on, but a checkpoint could not be saved"));
     return 0;
   }
+
+ private:
+  /// For people and scripts; checkpoints hold their own.
+  static Status write_config(RunConfig config, FileSystem& files) {
+    RETURN_IF_ERROR(files.create_dirs(config.output_directory));
+    return files.write_file_atomic(join_path(config.output_directory, "config.yaml"),
+                                   ConfigFields(config).to_yaml());
+  }
+
+  DeviceOptions device_;
+  bool print_config_ = false;
+  bool debug_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "tessera/cli/command.h"
+
+namespace tessera::cli {
+
+/// The checkpoints of a run, a line each.
+std::unique_ptr<Command> checkpoint_ls();
+/// Whether every byte is as it was written.
+std::unique_ptr<Command> checkpoint_verify();
+/// What one checkpoint holds.
+std::unique_ptr<Command> checkpoint_show();
+
+}  // namespace tessera::cli

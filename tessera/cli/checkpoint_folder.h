@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "tessera/base/filesystem.h"
+#include "tessera/base/status.h"
+#include "tessera/ckpt/manager.h"
+
+namespace tessera::cli {
+
+/// The folder of checkpoints that an operand means: itself, or `checkpoints` in it when it is a
+/// run's folder. NOT_FOUND when neither is there.
+Result<std::string> checkpoint_folder(FileSystem& files, const std::string& operand);
+
+/// `step`, or the newest good one when it is -1.
+Result<int64_t> pick_step(const CheckpointManager& manager, int64_t step);
+
+}  // namespace tessera::cli

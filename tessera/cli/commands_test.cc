@@ -1,0 +1,235 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "tessera/base/filesystem.h"
+#include "tessera/base/log.h"
+#include "tessera/base/strings.h"
+#include "tessera/ckpt/sample_state.h"
+#include "tessera/cli/command.h"
+#include "tessera/cli/help.h"
+
+namespace tessera::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome run(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  const int code = run_program(arguments, all_commands(), out, err);
+  return {code, out.str(), err.str()};
+}
+
+/// A folder of its own for each test; the log is kept apart from the results.
+class Commands : public ::testing::Test {
+ protected:
+  Commands() : root_(str_cat(::testing::TempDir(), "/commands_test_", getpid())) {
+    CHECK(disk_.remove_tree(root_).ok() && disk_.create_dirs(root_).ok());
+  }
+  ~Commands() override { (void)disk_.remove_tree(root_); }
+
+  std::string at(const std::string& name) const { return join_path(root_, name); }
+  void write(const std::string& name, std::string_view text) {
+    ASSERT_TRUE(disk_.write_file_atomic(at(name), text).ok());
+  }
+
+  void save_checkpoints(const std::vector<int64_t>& steps) {
+    const CheckpointManager manager(disk_, at("run/checkpoints"));
+    ASSERT_TRUE(disk_.create_dirs(manager.directory()).ok());
+    for (const int64_t step : steps) {
+      const Status status = sample::save(manager, sample::request(step, sample::few_specs()));
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  /// Turns one bit of the first chunk of parameter w.
+  void damage(int64_t step) {
+    const CheckpointManager manager(disk_, at("run/checkpoints"));
+    const std::string path = join_path((*manager.open(step))->folder(), "state/params/w/c.0.0");
+    std::string bytes = *disk_.read_file(path);
+    bytes[0] ^= 1;
+    ASSERT_TRUE(disk_.write_file_atomic(path, bytes).ok());
+  }
+
+  PosixFileSystem disk_;
+
+ private:
+  std::string root_;
+  std::string logged_;
+  FakeClock clock_;
+  LogSink sink_{[this](std::string_view text) { logged_ += text; }, clock_};
+  ScopedLogSink scoped_{sink_};
+};
+
+TEST_F(Commands, EveryCommandHasAHelpTextWithItsUsageAndOptions) {
+  for (const CommandMaker& make : all_commands()) {
+    const std::unique_ptr<Command> command = make();
+    const CommandText text = command->text();
+    EXPECT_FALSE(text.summary.empty()) << text.name;
+    const std::string help = command_help(*command);
+    EXPECT_THAT(help, HasSubstr(str_cat("usage: tessera ", text.name)));
+    ConfigFields fields(*command);
+    for (const std::string& path : fields.paths())
+      EXPECT_FALSE(fields.find(path)->help_text().empty()) << path;
+  }
+}
+
+TEST_F(Commands, DataIsBuiltDescribedVerifiedAndShown) {
+  write("a.txt", "one two three\n");
+  write("b.jsonl", "{\"text\": \"four\"}\n{\"text\": \"five\"}\n");
+  const Outcome built = run({"data", "build", at("a.txt"), at("b.jsonl"), "--output", at("store"),
+                             "--tokenizer", "bytes"});
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("tokens of 3 documents"));
+  const Outcome stat = run({"data", "stat", at("store"), "--verify"});
+  EXPECT_EQ(stat.code, 0) << stat.err;
+  EXPECT_THAT(stat.out, HasSubstr("documents    3\n"));
+  EXPECT_THAT(stat.out, HasSubstr("every byte is as it was written"));
+  const Outcome shown = run({"data", "show", at("store"), "--document", "1", "--count", "5"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("four"));
+  EXPECT_THAT(shown.out, HasSubstr("five"));
+  EXPECT_EQ(run({"data", "show", at("store"), "--document", "3"}).code, 1);
+}
+
+TEST_F(Commands, AMissingOrEmptyCorpusIsNamed) {
+  const Outcome missing =
+      run({"data", "build", at("nowhere"), "--output", at("store"), "--tokenizer", "bytes"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr(at("nowhere")));
+  ASSERT_TRUE(disk_.create_dirs(at("empty")).ok());
+  const Outcome empty =
+      run({"data", "build", at("empty"), "--output", at("store"), "--tokenizer", "bytes"});
+  EXPECT_EQ(empty.code, 1);
+  EXPECT_THAT(empty.err, HasSubstr(at("empty")));
+  EXPECT_FALSE(disk_.exists(at("store")));
+}
+
+TEST_F(Commands, BuildingWithoutAnOutputIsWrongUsage) {
+  const Outcome outcome = run({"data", "build", at("a.txt")});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--output is missing"));
+}
+
+TEST_F(Commands, InvalidUtf8IsReplacedAndCounted) {
+  write("bad.txt",
+        "a\xff"
+        "b\xfe"
+        "c");
+  const Outcome built =
+      run({"data", "build", at("bad.txt"), "--output", at("store"), "--tokenizer", "bytes"});
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("replaced 2 sequences that were not UTF-8"));
+  EXPECT_THAT(run({"data", "stat", at("store")}).out,
+              HasSubstr("2 invalid UTF-8 sequences replaced"));
+}
+
+TEST_F(Commands, ATokenStoreCutShortIsNamedWithItsFile) {
+  write("a.txt", "one two three\n");
+  ASSERT_EQ(
+      run({"data", "build", at("a.txt"), "--output", at("store"), "--tokenizer", "bytes"}).code, 0);
+  const std::string bytes = *disk_.read_file(at("store/tokens.bin"));
+  write("store/tokens.bin", std::string_view(bytes).substr(0, bytes.size() - 1));
+  const Outcome stat = run({"data", "stat", at("store")});
+  EXPECT_EQ(stat.code, 1);
+  EXPECT_THAT(stat.err, HasSubstr("tokens.bin"));
+}
+
+TEST_F(Commands, CheckpointsAreListedByRunOrByFolder) {
+  save_checkpoints({10, 20});
+  for (const std::string& folder : {at("run"), at("run/checkpoints")}) {
+    const Outcome listed = run({"checkpoint", "ls", folder});
+    EXPECT_EQ(listed.code, 0) << listed.err;
+    EXPECT_THAT(listed.out, HasSubstr("step 10  "));
+    EXPECT_THAT(listed.out, HasSubstr("step 20  "));
+    EXPECT_THAT(listed.out, HasSubstr("3 arrays  data 1 x fsdp 2"));
+  }
+}
+
+TEST_F(Commands, ADamagedCheckpointIsFoundWithItsFileAndParameter) {
+  save_checkpoints({10, 20});
+  EXPECT_EQ(run({"checkpoint", "verify", at("run")}).code, 0);
+  damage(20);
+  const Outcome verified = run({"checkpoint", "verify", at("run")});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("step 10: good\nstep 20: damaged\n"));
+  EXPECT_THAT(verified.out, HasSubstr("state/params/w/c.0.0 (params.w): "));
+  EXPECT_EQ(run({"checkpoint", "verify", at("run"), "--step", "10"}).code, 0);
+}
+
+TEST_F(Commands, ACheckpointThatLostAFileIsMarkedInTheList) {
+  save_checkpoints({10});
+  ASSERT_TRUE(disk_.remove(at("run/checkpoints/10/state/params/w/c.0.0")).ok());
+  const Outcome listed = run({"checkpoint", "ls", at("run")});
+  EXPECT_EQ(listed.code, 1);
+  EXPECT_THAT(listed.out, HasSubstr("damaged:"));
+}
+
+TEST_F(Commands, ACheckpointIsShownWithItsArraysAndConfig) {
+  save_checkpoints({10, 20});
+  const Outcome shown = run({"checkpoint", "show", at("run")});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("step 20 in "));
+  EXPECT_THAT(shown.out, HasSubstr("params.w  f32[4,4]"));
+  EXPECT_THAT(shown.out, HasSubstr("config: {\"seed\""));
+  EXPECT_THAT(run({"checkpoint", "show", at("run"), "--step", "10"}).out, HasSubstr("step 10 in "));
+  const Outcome missing = run({"checkpoint", "show", at("run"), "--step", "11"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("10, 20"));
+}
+
+TEST_F(Commands, AFolderThatIsNotThereIsNamed) {
+  for (const char* command : {"ls", "verify", "show"}) {
+    const Outcome outcome = run({"checkpoint", command, at("nowhere")});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(at("nowhere")));
+  }
+}
+
+TEST_F(Commands, TheMeshShowsWhatEveryParameterAndActivationBecomes) {
+  const Outcome outcome =
+      run({"mesh", "--devices", "4", "mesh.data=2", "mesh.fsdp=2", "model.embed=512"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("mesh data=2, fsdp=2: 4 devices"));
+  // 6 layers x 512 x 1536 weights of 4 bytes, halved by fsdp.
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex(
+                               "params.layers.mlp.up.kernel +layers 6, embed 512, mlp 1536 +"
+                               "\\[_,fsdp,_\\] +f32\\[6,256,1536\\] +9.00 MiB"));
+  EXPECT_THAT(outcome.out, HasSubstr("[(data,fsdp),_]"));
+  EXPECT_THAT(outcome.out, HasSubstr("a device: weights "));
+}
+
+TEST_F(Commands, AMeshThatDoesNotFitTheDevicesIsWrongUsage) {
+  const Outcome outcome = run({"mesh", "--devices", "3", "mesh.data=2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("needs a multiple of 2 devices, and there are 3"));
+}
+
+TEST_F(Commands, ABadRecipeExitsWithTwoAndNamesItsLine) {
+  write("bad.yaml", "model:\n  layer: 3\n");
+  const Outcome outcome = run({"mesh", at("bad.yaml")});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, str_cat("tessera mesh: ", at("bad.yaml"),
+                                 ":2: there is no key model.layer; the nearest is model.layers\n"));
+  EXPECT_EQ(run({"mesh", at("nowhere.yaml")}).code, 2);
+  EXPECT_EQ(run({"mesh", at("a.yaml"), at("b.yaml")}).code, 2);
+}
+
+TEST_F(Commands, TheDoctorReportsTheMachineAndAPluginThatDoesNotLoad) {
+  const Outcome outcome = run({"doctor", "--plugin", at("missing.so")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("machine\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("cores"));
+  EXPECT_THAT(outcome.out, HasSubstr(str_cat("broken: ")));
+  EXPECT_THAT(outcome.out, HasSubstr(at("missing.so")));
+}
+
+}  // namespace
+}  // namespace tessera::cli

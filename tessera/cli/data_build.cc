@@ -1,0 +1,67 @@
+#include "tessera/cli/data_commands.h"
+#include "tessera/data/build.h"
+#include "tessera/train/token_store.h"
+
+namespace tessera::cli {
+namespace {
+
+class DataBuild : public Command {
+ public:
+  CommandText text() const override {
+    return {.name = "data build",
+            .operands = "PATH ...",
+            .summary = "Makes a token store from text files, folders, patterns or JSON lines.",
+            .details =
+                "A folder stands for the text and .jsonl files in it, at any depth. Of a .jsonl "
+                "file each line "
+                "is a document, of any other file all of it.",
+            .min_operands = 1,
+            .max_operands = SIZE_MAX};
+  }
+
+  void fields(ConfigFields& f) override {
+    f.field("output", output_).help("Folder of the token store.");
+    f.field("tokenizer", tokenizer_.kind)
+        .one_of({"sentencepiece", "bytes"})
+        .help("bytes: a token is a byte.");
+    f.field("model", tokenizer_.model)
+        .help("SentencePiece model to use; empty: train one on the corpus.");
+    f.field("vocab_size", tokenizer_.vocab_size)
+        .range(16, 1'048'576)
+        .help("Tokens of a model that is trained.");
+    f.field("text_key", text_key_).not_empty().help("Key of a JSON line that holds the text.");
+    f.field("threads", threads_).range(0, 4096).help("0: one a core.");
+    f.field("overwrite", overwrite_).help("Replace a store that is there.");
+  }
+
+  Result<int> run(const Invocation& invocation) override {
+    if (output_.empty())
+      return usage_error(invalid_argument("--output is missing: the folder of the token store"));
+    DataConfig config;
+    config.store = output_;
+    config.corpus = invocation.operands;
+    config.text_key = text_key_;
+    config.tokenizer = tokenizer_;
+    BuildOptions options = build_options(config);
+    options.threads = threads_;
+    options.store.overwrite = overwrite_;
+    PosixFileSystem files;
+    ASSIGN_OR_RETURN(const BuildSummary summary,
+                     build_token_store(files, options, log_build_progress()));
+    invocation.out << build_summary_text(output_, summary) << "\n";
+    return 0;
+  }
+
+ private:
+  std::string output_;
+  TokenizerConfig tokenizer_;
+  std::string text_key_ = "text";
+  int threads_ = 0;
+  bool overwrite_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> data_build() { return std::make_unique<DataBuild>(); }
+
+}  // namespace tessera::cli
