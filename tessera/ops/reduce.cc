@@ -128,10 +128,18 @@ void check_bool(std::string_view op, Value x) {
 }
 
 void check_float(std::string_view op, Value x) {
+  if (!x.defined()) fail_at(op, x, "");
   if (!is_floating(x.dtype())) {
     fail_at(op, x, "needs a floating dtype, got ", dtype_name(x.dtype()),
             ": convert it with convert(x, DType::kF32)");
   }
+}
+
+// The greatest element, for shifting exponents. It does not alter the result that it is used in, so
+// nothing flows back through it. Where it is infinite, subtracting it would give NaN.
+Value finite_max(Value x, const DimList& dims) {
+  const Value greatest = stop_gradient(max(x, dims, /*keepdims=*/true));
+  return select(is_finite(greatest), greatest, 0);
 }
 
 }  // namespace
@@ -216,10 +224,7 @@ Value cumsum(Value x, int dim, bool reverse) {
 Value logsumexp(Value x, const DimList& dims, bool keepdims) {
   const Dims reduced = normalize_dims("logsumexp", x, dims);
   check_float("logsumexp", x);
-  // The greatest element does not alter the result, so nothing flows back through it; where it is
-  // infinite, subtracting it would give NaN.
-  const Value greatest = stop_gradient(max(x, dims, /*keepdims=*/true));
-  const Value shift = select(is_finite(greatest), greatest, 0);
+  const Value shift = finite_max(x, dims);
   const Value y = log(sum(exp(x - shift), dims, /*keepdims=*/true)) + shift;
   return keepdims ? y : squeeze(y, to_ints(reduced));
 }
@@ -228,7 +233,12 @@ Value softmax(Value x, int dim) {
   return apply(kSoftmax, {x}, SoftmaxAttrs{normalize_dim("softmax", x, dim)});
 }
 
-Value log_softmax(Value x, int dim) { return x - logsumexp(x, dim, /*keepdims=*/true); }
+// Not x - logsumexp(x), which cancels where all of x is large.
+Value log_softmax(Value x, int dim) {
+  check_float("log_softmax", x);
+  const Value shifted = x - finite_max(x, dim);
+  return shifted - log(sum(exp(shifted), dim, /*keepdims=*/true));
+}
 
 std::span<const OpDef* const> reduce_ops() {
   static constexpr const OpDef* kOps[] = {&kReduceSum, &kReduceProd, &kReduceMax, &kReduceMin,

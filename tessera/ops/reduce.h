@@ -39,7 +39,7 @@ Value logsumexp(Value x, const DimList& dims = kAllDims, bool keepdims = false);
 /// exp(x) / sum(exp(x)) along `dim`, without overflow; x's shape. Types narrower than f32 are
 /// computed in f32.
 Value softmax(Value x, int dim = -1);
-/// log(softmax(x)), without the loss of accuracy: x - logsumexp(x).
+/// log(softmax(x)) = x - logsumexp(x), without its loss of accuracy.
 Value log_softmax(Value x, int dim = -1);
 
 struct ReduceAttrs {

@@ -177,7 +177,7 @@ Value broadcast_to(Value x, const Dims& dims) {
   if (x.dims() == dims) return x;
   const int64_t added = static_cast<int64_t>(dims.size()) - x.rank();
   if (added < 0)
-    fail_at("broadcast_to", x, "the target ", dims_to_string(dims), " has less dimensions");
+    fail_at("broadcast_to", x, "the target ", dims_to_string(dims), " has fewer dimensions");
   Dims mapping(x.rank());
   std::iota(mapping.begin(), mapping.end(), added);
   return broadcast_in_dim(x, dims, std::move(mapping));

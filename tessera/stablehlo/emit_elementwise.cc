@@ -20,7 +20,6 @@ const std::unordered_map<const OpDef*, std::string_view>& plain_names() {
       {&kCos, "stablehlo.cosine"},
       {&kTanh, "stablehlo.tanh"},
       {&kLogistic, "stablehlo.logistic"},
-      {&kErf, "chlo.erf"},
       {&kFloor, "stablehlo.floor"},
       {&kCeil, "stablehlo.ceil"},
       {&kRound, "stablehlo.round_nearest_even"},
@@ -58,6 +57,13 @@ const std::unordered_map<const OpDef*, std::string_view>& conversion_names() {
 }
 
 void emit_plain(Emitter& e, const EmitNode& n) { e.same_type_op(n, plain_names().at(n.node.op)); }
+
+// StableHLO has no erf; CHLO, which every plugin that reads StableHLO expands, has.
+void emit_erf(Emitter& e, const EmitNode& n) {
+  const std::string x = e.operand(n, 0);
+  const std::string type = mlir_type(n.result_shape());
+  e.line(e.bind_results(n), " = chlo.erf ", x, " : ", type, " -> ", type);
+}
 
 void emit_conversion(Emitter& e, const EmitNode& n) {
   const std::string x = e.operand(n, 0);
@@ -110,6 +116,7 @@ void emit_stop_gradient(Emitter& e, const EmitNode& n) {
 void add_elementwise_emitters(EmitterTable& table) {
   for (const auto& [op, name] : plain_names()) table[op] = emit_plain;
   for (const auto& [op, name] : conversion_names()) table[op] = emit_conversion;
+  table[&kErf] = emit_erf;
   table[&kCompare] = emit_compare;
   table[&kSelect] = emit_select;
   table[&kStopGradient] = emit_stop_gradient;
