@@ -23,6 +23,16 @@ struct RowMajor {
   PJRT_Buffer_MemoryLayout layout = {};
 };
 
+// The upper half of a 4-bit integer's byte comes from plugins as it may.
+void complete_nibbles(HostArray& array) {
+  const DType dtype = array.shape().dtype;
+  if (dtype == DType::kU4) {
+    for (uint8_t& value : array.as<uint8_t>()) value &= 15;
+  } else if (dtype == DType::kS4) {
+    for (int8_t& value : array.as<int8_t>()) value = static_cast<int8_t>(((value & 15) ^ 8) - 8);
+  }
+}
+
 }  // namespace
 
 Buffer::Buffer(std::shared_ptr<const ClientHandle> client, PJRT_Buffer* buffer)
@@ -106,6 +116,7 @@ Result<HostArray> Buffer::to_host() const {
   HostArray result(std::move(shape));
   ASSIGN_OR_RETURN(const Event done, copy_to_host(result.bytes()));
   RETURN_IF_ERROR(done.await());
+  complete_nibbles(result);
   return result;
 }
 
