@@ -32,7 +32,7 @@ Value draw(Value logits_V, Value key, const GenerateOptions& options) {
 // ("params.*", tokens s32[1,T], length s32[], index s32[]) → "token" s32[]: the one after the first
 // `length` tokens.
 Result<TracedProgram> trace_next_token(const LanguageModel& model, const TrainingConfig& training,
-                                       const GenerateOptions& options) {
+                                       int64_t vocabulary, const GenerateOptions& options) {
   TracedProgram program;
   for (const auto& [path, spec] : model.params()) {
     program.arguments.push_back({str_cat("params.", path), spec.shape(), spec.names});
@@ -55,7 +55,8 @@ Result<TracedProgram> trace_next_token(const LanguageModel& model, const Trainin
     const ComputeOptions compute{.dtype = DType::kF32, .stack = {.scan = training.scan_layers}};
     const Value logits_BTV = model.logits(tree, {.tokens_BT = values[params]}, compute);
     const Value last_TV = reshape(logits_BTV, {logits_BTV.dim(1), logits_BTV.dim(2)});
-    const Value logits_V = dynamic_index(last_TV, length - 1.0, 0);
+    // A model may have more rows than the tokenizer has tokens: those are never drawn.
+    const Value logits_V = slice_in_dim(dynamic_index(last_TV, length - 1.0, 0), 0, 0, vocabulary);
     return std::vector<Value>{
         draw(logits_V, fold_in(random_key(graph, options.seed), index), options)};
   };
@@ -116,7 +117,8 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, FileSys
   const size_t prompt_tokens = tokens.size();
   Generated result;
   ASSIGN_OR_RETURN(Tree<Array> arguments, load_params(session, files, options, &result.step));
-  ASSIGN_OR_RETURN(const TracedProgram traced, trace_next_token(*session.model, training, options));
+  ASSIGN_OR_RETURN(const TracedProgram traced,
+                   trace_next_token(*session.model, training, tokenizer.vocab_size(), options));
   ASSIGN_OR_RETURN(
       const CompiledFunction next_token,
       compile_program(*session.runtime, traced, "next_token", session.mesh, session.rules));

@@ -57,7 +57,7 @@ class Trainer {
   Status dispatch();
   Status complete_one();
   Status complete_all();
-  Status check_finite(const Pending& pending, double loss, double grad_norm) const;
+  Status check_finite(const Pending& pending, double loss, double grad_norm);
 
   Status evaluate();
   Status save();
@@ -77,8 +77,9 @@ class Trainer {
   RunFacts facts_;
   MetricsLogger metrics_;
   Tree<Array> state_;
-  int64_t step_ = 0;  // dispatched
-  int64_t saved_step_ = -1;
+  int64_t step_ = 0;             // dispatched
+  int64_t saved_step_ = -1;      // of the newest checkpoint that is known to be good
+  int64_t requested_step_ = -1;  // of the newest save that was begun
   std::deque<Pending> pending_;
   absl::Duration last_completion_;
   TrainOutcome outcome_;
@@ -157,7 +158,7 @@ Status Trainer::resume(int64_t step) {
                                    session_.rules, session_.mesh));
   ASSIGN_OR_RETURN(const Json position, parse_json(reader->manifest().data_json, reader->folder()));
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
-  step_ = saved_step_ = step;
+  step_ = saved_step_ = requested_step_ = step;
   log_info("resumed from ", reader->folder(), " at step ", step);
   return absl::OkStatus();
 }
@@ -229,8 +230,9 @@ Status Trainer::complete_all() {
   return absl::OkStatus();
 }
 
-Status Trainer::check_finite(const Pending& pending, double loss, double grad_norm) const {
+Status Trainer::check_finite(const Pending& pending, double loss, double grad_norm) {
   if (std::isfinite(loss) && std::isfinite(grad_norm)) return absl::OkStatus();
+  if (const auto last = saver_.wait()) note_save(*last);
   std::string culprit = "the loss itself";
   if (const auto norms = pending.metrics.at("gradient_norms").to_host(); norms.ok()) {
     const Tree<ParamSpec> params = session_.model->params();
@@ -288,7 +290,7 @@ Status Trainer::evaluate() {
 }
 
 Status Trainer::save() {
-  if (!config_.checkpoint.enabled || saved_step_ == step_) return absl::OkStatus();
+  if (!config_.checkpoint.enabled || requested_step_ == step_) return absl::OkStatus();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
   if (const auto last = saver_.wait()) note_save(*last);
   ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, state_));
@@ -296,6 +298,7 @@ Status Trainer::save() {
   request.manifest.config_json = ConfigFields(config).to_json().dump();
   request.manifest.data_json = data_.train->state().dump();
   saver_.save(std::move(request));
+  requested_step_ = step_;
   last_completion_ = environment_.clock.elapsed();
   return absl::OkStatus();
 }

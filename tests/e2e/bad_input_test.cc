@@ -1,0 +1,126 @@
+// What a user may get wrong: each ends with one message that names the culprit, and a nonzero exit.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <filesystem>
+
+#include "tests/e2e/program.h"
+
+namespace tessera::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct BadSetting {
+  std::vector<std::string> overrides;
+  int exit_code;
+  std::vector<std::string> says;
+};
+
+TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
+  const Workspace workspace;
+  const std::vector<BadSetting> cases = {
+      {{"model.layer=2"}, 2, {"model.layer", "model.layers"}},
+      {{"model.layers=two"}, 2, {"model.layers", "two"}},
+      {{"model.layers=0"}, 2, {"model.layers", "0"}},
+      {{"model.kv_heads=3"}, 2, {"kv_heads"}},
+      {{"plugin.devices=3", "mesh.data=2"}, 2, {"mesh", "3"}},
+      {{"plugin.devices=4", "mesh.fsdp=4", "training.batch_size=6"}, 2, {"batch_size", "6"}},
+      {{"plugin.devices=4", "mesh.tensor=4"}, 2, {"kv_heads"}},
+  };
+  for (const BadSetting& bad : cases) {
+    const Ended ended = workspace.train(bad.overrides);
+    EXPECT_EQ(ended.exit_code, bad.exit_code) << bad.overrides[0] << "\n" << ended.err;
+    for (const std::string& part : bad.says)
+      EXPECT_THAT(ended.err, HasSubstr(part)) << bad.overrides[0];
+    EXPECT_FALSE(std::filesystem::exists(workspace.path("run"))) << bad.overrides[0];
+  }
+}
+
+TEST(BadInput, AnUnknownKeyNamesTheLineOfTheRecipe) {
+  const Workspace workspace;
+  workspace.write("bad.yaml", "output_directory: run\nmodel:\n  layer: 2\n");
+  const Ended ended = workspace.run({"train", "bad.yaml"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("bad.yaml:3"), HasSubstr("layer"), HasSubstr("layers")));
+}
+
+TEST(BadInput, AMissingOrEmptyCorpusIsNamed) {
+  const Workspace workspace;
+  const Ended missing = workspace.train({"data.corpus=[nowhere]"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere"));
+  std::filesystem::create_directories(workspace.path("empty"));
+  const Ended empty = workspace.train({"data.corpus=[empty]"});
+  EXPECT_EQ(empty.exit_code, 1);
+  EXPECT_THAT(empty.err, HasSubstr("empty"));
+}
+
+TEST(BadInput, BytesThatAreNotUtf8AreReplacedAndCounted) {
+  const Workspace workspace;
+  workspace.write("corpus/bad.txt", "good \xff\xfe text \xc3( end\n");
+  const Ended ended =
+      workspace.run({"data", "build", "corpus", "--output", "store", "--tokenizer", "bytes"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("not UTF-8"));
+}
+
+TEST(BadInput, AVocabularyThatDoesNotFitTheModelIsRefused) {
+  const Workspace workspace;
+  const Ended ended = workspace.train({"model.vocab_size=100"});
+  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("vocab_size"), HasSubstr("100")));
+}
+
+TEST(BadInput, ATokenStoreCutShortIsNamedAndNotRebuilt) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2", "checkpoint.enabled=false"}).exit_code, 0);
+  std::string largest;
+  for (const auto& entry : std::filesystem::directory_iterator(workspace.path("tokens"))) {
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest))
+      largest = entry.path().string();
+  }
+  const auto size = std::filesystem::file_size(largest);
+  std::filesystem::resize_file(largest, size - 3);
+  const Ended ended = workspace.train({});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr(std::filesystem::path(largest).filename().string()),
+                               HasSubstr(std::to_string(size - 3))));
+}
+
+TEST(BadInput, ACheckpointOfAnotherModelNamesTheParameter) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2"}).exit_code, 0);
+  const Ended ended = workspace.train({"model.mlp=128"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("output_directory")));
+}
+
+TEST(BadInput, APluginThatIsNotThereListsWhereItWasLookedFor) {
+  const Workspace workspace;
+  const Ended ended = workspace.train({"plugin.name=/nowhere/plugin.so"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("/nowhere/plugin.so"));
+}
+
+TEST(BadInput, AFullDiskCostsASaveButNotTheRunNorTheOlderCheckpoint) {
+  const Workspace workspace;
+  std::filesystem::create_directories(workspace.path("run"));
+  if (mount("tmpfs", workspace.path("run").c_str(), "tmpfs", 0, "size=2000k") != 0) {
+    GTEST_SKIP() << "needs the right to mount a small file system";
+  }
+  // One checkpoint of this model takes about 1.3 MB in whole blocks: the first fits, no second one
+  // does beside it.
+  const Ended ended = workspace.train({"checkpoint.interval=4", "logging.tensorboard=false"});
+  const Ended verify = workspace.run({"checkpoint", "ls", "run"});
+  umount(workspace.path("run").c_str());
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("saving step"), HasSubstr("step 12/12")));
+  EXPECT_THAT(verify.out, HasSubstr("4"));
+}
+
+}  // namespace
+}  // namespace tessera::e2e

@@ -1,0 +1,118 @@
+// A run that stops, however it stops, goes on as if it had not.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+
+#include "tests/e2e/program.h"
+
+namespace tessera::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Signals once, at the first report of a step that is at least `step`.
+Workspace::LineWatcher signal_at(int step, int signal) {
+  return [=, sent = false](const std::string& line) mutable -> std::optional<int> {
+    const auto reported = reported_step(line);
+    if (sent || !reported || *reported < step) return std::nullopt;
+    sent = true;
+    return signal;
+  };
+}
+
+TEST(Resume, ARunInTwoPartsHasTheLossesOfOneToTheLastBit) {
+  const Workspace workspace;
+  const Ended whole = workspace.train({"output_directory=whole", "training.eval_interval=4"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto expected = workspace.losses("whole");
+  ASSERT_EQ(expected.size(), 12u);
+  // The schedule spans all 12 steps in both parts.
+  const Ended first =
+      workspace.train({"output_directory=parts", "training.steps=5", "schedule.steps=12"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Ended second = workspace.train({"output_directory=parts", "training.steps=12"});
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("resumed from"));
+  EXPECT_EQ(workspace.losses("parts"), expected);
+}
+
+TEST(Resume, CtrlCSavesLeavesWithZeroAndTheSameCommandGoesOn) {
+  const Workspace workspace;
+  const std::vector<std::string> run = {"training.steps=300", "logging.tensorboard=false"};
+  std::vector<std::string> undisturbed = run;
+  undisturbed.push_back("output_directory=whole");
+  ASSERT_EQ(workspace.train(undisturbed).exit_code, 0);
+  for (int signal : {SIGINT, SIGTERM}) {
+    std::vector<std::string> disturbed = run;
+    disturbed.push_back("output_directory=run" + std::to_string(signal));
+    const Ended stopped = workspace.train(disturbed, signal_at(7, signal));
+    EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("as asked"));
+    const Ended rest = workspace.train(disturbed);
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_EQ(workspace.losses("run" + std::to_string(signal)), workspace.losses("whole"));
+  }
+}
+
+TEST(Resume, ASecondCtrlCLeavesAtOnce) {
+  const Workspace workspace;
+  // Signalled at every report: the second one finds the first still waiting for its step.
+  const Ended ended =
+      workspace.train({"training.steps=100000"}, [](const std::string& line) -> std::optional<int> {
+        return reported_step(line) ? std::optional<int>(SIGINT) : std::nullopt;
+      });
+  EXPECT_THAT(ended.exit_code, ::testing::AnyOf(130, 0)) << ended.err;
+}
+
+TEST(Resume, AKilledRunLosesAtMostTheStepsSinceItsLastCheckpoint) {
+  const Workspace workspace;
+  const std::vector<std::string> run = {"training.steps=60", "checkpoint.interval=10",
+                                        "checkpoint.keep=2"};
+  std::vector<std::string> undisturbed = run;
+  undisturbed.push_back("output_directory=whole");
+  ASSERT_EQ(workspace.train(undisturbed).exit_code, 0);
+  int kills = 0;
+  for (int step : {13, 27, 41})
+    kills += workspace.train(run, signal_at(step, SIGKILL)).exit_code == 137;
+  EXPECT_GE(kills, 2);  // a kill may come after the end of a run that is quick
+  const Ended last = workspace.train(run);
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(workspace.losses("run"), workspace.losses("whole"));
+}
+
+TEST(Resume, AnotherMeshGoesOnWithTheSameLosses) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"output_directory=whole"}).exit_code, 0);
+  ASSERT_EQ(workspace.train({"training.steps=6", "schedule.steps=12"}).exit_code, 0);
+  const Ended other = workspace.train({"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  const auto expected = workspace.losses("whole"), got = workspace.losses("run");
+  ASSERT_EQ(got.size(), expected.size());
+  for (const auto& [step, loss] : expected) {
+    EXPECT_NEAR(std::stod(got.at(step)) / std::stod(loss), 1, 1e-5) << "step " << step;
+  }
+}
+
+TEST(Resume, ADamagedCheckpointIsNamedAndTheOlderOneTaken) {
+  const Workspace workspace;
+  const std::vector<std::string> run = {"training.steps=8", "checkpoint.interval=4"};
+  ASSERT_EQ(workspace.train(run).exit_code, 0);
+  const std::string chunk = "run/checkpoints/8/state/params/layers/mlp/up/kernel/c.0.0.0";
+  std::string bytes = workspace.read(chunk);
+  ASSERT_FALSE(bytes.empty());
+  bytes[bytes.size() / 2] ^= 1;
+  workspace.write(chunk, bytes);
+  const Ended verify = workspace.run({"checkpoint", "verify", "run"});
+  EXPECT_EQ(verify.exit_code, 1);
+  EXPECT_THAT(verify.out + verify.err, HasSubstr("params.layers.mlp.up.kernel"));
+  const Ended again = workspace.train(run);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("params.layers.mlp.up.kernel"));
+  EXPECT_THAT(again.err, HasSubstr("at step 4"));
+}
+
+}  // namespace
+}  // namespace tessera::e2e

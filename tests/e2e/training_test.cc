@@ -1,0 +1,107 @@
+// What a run computes and says.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/e2e/program.h"
+
+namespace tessera::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
+  const Workspace workspace;
+  const std::vector<std::string> common = {"training.steps=20", "logging.tensorboard=false",
+                                           "checkpoint.enabled=false"};
+  const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
+      {"one", {}},
+      {"fsdp2", {"plugin.devices=2", "mesh.fsdp=2"}},
+      {"data2_fsdp2", {"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"}},
+      {"fsdp2_tensor2", {"plugin.devices=4", "mesh.fsdp=2", "mesh.tensor=2"}},
+      {"data2_fsdp2_tensor2", {"plugin.devices=8", "mesh.data=2", "mesh.fsdp=2", "mesh.tensor=2"}},
+      {"unrolled", {"training.scan_layers=false"}},
+      {"remat", {"training.remat=true"}},
+      {"unrolled_remat_fsdp2",
+       {"training.scan_layers=false", "training.remat=true", "plugin.devices=2", "mesh.fsdp=2"}},
+  };
+  for (const auto& [name, overrides] : runs) {
+    std::vector<std::string> arguments = common;
+    arguments.insert(arguments.end(), overrides.begin(), overrides.end());
+    arguments.push_back("output_directory=" + name);
+    const Ended ended = workspace.train(arguments);
+    ASSERT_EQ(ended.exit_code, 0) << name << ": " << ended.err;
+  }
+  const auto expected = workspace.losses("one");
+  ASSERT_EQ(expected.size(), 20u);
+  EXPECT_LT(std::stod(expected.at(20)), std::stod(expected.at(1)) - 1);
+  for (const auto& [name, overrides] : runs) {
+    const auto got = workspace.losses(name);
+    ASSERT_EQ(got.size(), expected.size()) << name;
+    for (const auto& [step, loss] : expected) {
+      EXPECT_NEAR(std::stod(got.at(step)) / std::stod(loss), 1, 1e-5) << name << " step " << step;
+    }
+  }
+}
+
+TEST(Training, SaysAtItsStartWhatItWillDoAndWritesItsMetrics) {
+  const Workspace workspace;
+  const Ended ended = workspace.train({"training.eval_interval=6"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const char* part : {"learning_rate: 0.003", "parameters", "TFLOP a step", "memory a device",
+                           "compiled train_step", "GEMM peak", "step 1/12", "lr 1.50e-03",
+                           "grad norm", "tokens/s", "TFLOP/s a device", "% of GEMM peak",
+                           "validation loss", "unigram_loss", "saved checkpoint"}) {
+    EXPECT_THAT(ended.err, HasSubstr(part));
+  }
+  EXPECT_EQ(workspace.losses("run").size(), 12u);
+  EXPECT_FALSE(std::filesystem::is_empty(workspace.path("run/tensorboard")));
+}
+
+TEST(Training, ALossThatIsNotFiniteEndsTheRunBeforeItIsSaved) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2", "schedule.steps=12"}).exit_code, 0);
+  const Ended ended = workspace.train({"schedule.learning_rate=1e30", "schedule.kind=constant",
+                                       "optimizer.clip_norm=0", "checkpoint.interval=1"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("not finite"));
+  EXPECT_THAT(ended.err, HasSubstr("step "));
+  EXPECT_THAT(ended.err, HasSubstr("params."));
+  EXPECT_THAT(ended.err, HasSubstr("checkpoints/"));
+  const Ended verify = workspace.run({"checkpoint", "verify", "run"});
+  EXPECT_EQ(verify.exit_code, 0) << verify.err;
+}
+
+TEST(Generation, IsTheSameForTheSameSeedAndSaysWhatIsWrong) {
+  const Workspace workspace;
+  const Ended early = workspace.run({"generate", "recipe.yaml", "--prompt", "Line"});
+  EXPECT_EQ(early.exit_code, 1);
+  ASSERT_EQ(workspace.train({}).exit_code, 0);
+  const std::vector<std::string> arguments = {"generate", "recipe.yaml",  "--prompt",
+                                              "Line",     "--max-tokens", "20"};
+  const Ended first = workspace.run(arguments), second = workspace.run(arguments);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("Line"));
+  EXPECT_GT(first.out.size(), 6u);
+  EXPECT_EQ(first.out, second.out);
+  const Ended greedy =
+      workspace.run({"generate", "recipe.yaml", "--prompt", "Line", "--temperature", "0"});
+  EXPECT_EQ(greedy.exit_code, 0) << greedy.err;
+  const Ended longer =
+      workspace.run({"generate", "recipe.yaml", "--prompt", std::string(100, 'x')});
+  EXPECT_EQ(longer.exit_code, 1);
+  EXPECT_THAT(longer.err, HasSubstr("window"));
+}
+
+TEST(Generation, SaysThatThereIsNoCheckpoint) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"checkpoint.enabled=false", "training.steps=2"}).exit_code, 0);
+  const Ended ended = workspace.run({"generate", "recipe.yaml", "--prompt", "Line"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("no checkpoint"));
+}
+
+}  // namespace
+}  // namespace tessera::e2e
