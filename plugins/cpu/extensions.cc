@@ -138,11 +138,19 @@ PJRT_FFI_Extension make_ffi_extension() {
 
 }  // namespace
 
+// JAX and others know later versions of an extension and call functions beyond the struct_size of
+// ours unless the pointer that they find there is null: so nulls follow.
+template <typename Extension>
+struct NullTerminated {
+  Extension extension;
+  void* nulls[16] = {};
+};
+
 PJRT_Extension_Base* extensions() {
-  static PJRT_Layouts_Extension layouts = make_layouts_extension();
-  static PJRT_FFI_Extension ffi = make_ffi_extension();
-  layouts.base.next = &ffi.base;
-  return &layouts.base;
+  static NullTerminated<PJRT_Layouts_Extension> layouts{make_layouts_extension()};
+  static NullTerminated<PJRT_FFI_Extension> ffi{make_ffi_extension()};
+  layouts.extension.base.next = &ffi.extension.base;
+  return &layouts.extension.base;
 }
 
 }  // namespace tessera::pjrt_cpu

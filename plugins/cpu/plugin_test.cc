@@ -52,6 +52,18 @@ TEST(PluginTableTest, IsCompleteAndOfTheHeadersVersion) {
   for (size_t i = 0; i < functions.size(); ++i) EXPECT_NE(functions[i], nullptr) << "slot " << i;
 }
 
+// Clients of a later API (JAX 0.10, pypjrt 0.1) look beyond an extension's end without asking for
+// its size.
+TEST(PluginTableTest, NullsFollowEachExtension) {
+  for (const PJRT_Extension_Base* next = api().extension_start; next != nullptr;
+       next = next->next) {
+    const auto* after = reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(next) +
+                                                             next->struct_size);
+    for (int i = 0; i < 16; ++i)
+      EXPECT_EQ(after[i], nullptr) << "extension " << next->type << ", " << i << " beyond";
+  }
+}
+
 TEST(PluginTableTest, EveryFunctionRefusesANullArgumentStruct) {
   for (Function function : all_functions()) {
     const Outcome result = outcome(function(nullptr));
