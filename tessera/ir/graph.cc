@@ -35,6 +35,11 @@ bool is_ancestor(const Graph* candidate, const Graph* graph) {
 const OpDef kParameter = {
     .name = "parameter", .no_gradient = "a parameter has no operands", .zero_gradient = true};
 
+TraceError located(const TraceError& error, const OpDef& op, std::span<const Shape> operands,
+                   std::string_view scope) {
+  return TraceError(describe(error.status(), op, operands, scope));
+}
+
 const Shape& Value::shape() const {
   CHECK_MSG(graph_ != nullptr, "an undefined Value has no shape");
   return graph_->shape(id_);
@@ -70,7 +75,7 @@ std::vector<Value> Graph::add(const OpDef& op, std::span<const Value> operands, 
   try {
     node.shapes = op.infer(InferContext{shapes, node.attrs, node.regions});
   } catch (const TraceError& error) {
-    throw TraceError(describe(error.status(), op, shapes, current_scope()));
+    throw located(error, op, shapes, current_scope());
   }
   const int32_t index = size();
   nodes_.push_back(std::move(node));

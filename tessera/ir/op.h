@@ -81,6 +81,12 @@ struct OpDef {
   bool zero_gradient = false;
 };
 
+/// What is wrong with the operands of an op, as Graph::add reports its rule's complaint: with the
+/// op's name in front, the operands' shapes and the scope behind. For builders that must check
+/// before there is a node.
+TraceError located(const TraceError& error, const OpDef& op, std::span<const Shape> operands,
+                   std::string_view scope);
+
 /// The one op that ir knows itself: a parameter of a graph.
 extern const OpDef kParameter;
 

@@ -6,6 +6,7 @@
 #include "tessera/ir/op.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/outer_paths_internal.h"
 
 namespace tessera {
 namespace {
@@ -26,6 +27,9 @@ class Sweep {
       if (uses_[index] && !pending_[index].empty()) visit(index);
     }
   }
+
+  /// Whether any cotangent has come to a leaf.
+  bool reached(Value x) const { return leaves_.at(x.id()).defined(); }
 
   Value gradient(Value x) {
     const Value found = leaves_.at(x.id());
@@ -96,8 +100,10 @@ class Sweep {
 
 std::vector<Value> gradients(std::span<const Value> ys, std::span<const Value> cotangents,
                              std::span<const Value> xs) {
-  CHECK(ys.size() == cotangents.size());
+  if (ys.size() != cotangents.size())
+    fail("[grad] got ", cotangents.size(), " cotangents for ", ys.size(), " outputs");
   std::vector<Value> all(ys.begin(), ys.end());
+  all.insert(all.end(), cotangents.begin(), cotangents.end());
   all.insert(all.end(), xs.begin(), xs.end());
   if (all.empty()) return {};
   Graph& graph = innermost_graph(all);
@@ -107,17 +113,31 @@ std::vector<Value> gradients(std::span<const Value> ys, std::span<const Value> c
       fail("[grad] cannot differentiate with respect to ", to_string(x.shape()));
     leaves.push_back(graph.import(x));
   }
-  Sweep sweep(graph, leaves);
+  std::vector<Value> outputs;
+  for (Value y : ys) outputs.push_back(graph.import(y));
+  OuterPaths outside(graph, xs);
+  std::vector<Value> stops = leaves;
+  stops.insert(stops.end(), outside.captured().begin(), outside.captured().end());
+  Sweep sweep(graph, stops);
   for (size_t i = 0; i < ys.size(); ++i) {
     if (cotangents[i].shape() != ys[i].shape()) {
       fail("[grad] the cotangent of output ", i, " is ", to_string(cotangents[i].shape()),
            " but the output is ", to_string(ys[i].shape()));
     }
-    sweep.seed(graph.import(ys[i]), cotangents[i]);
+    sweep.seed(outputs[i], cotangents[i]);
   }
   sweep.run();
   std::vector<Value> result;
-  for (Value leaf : leaves) result.push_back(sweep.gradient(leaf));
+  for (Value leaf : leaves) result.push_back(graph.import(sweep.gradient(leaf)));
+  std::vector<Value> rebuilt, flows;
+  for (size_t i = 0; i < outside.captured().size(); ++i) {
+    if (!sweep.reached(outside.captured()[i])) continue;
+    rebuilt.push_back(outside.rebuild(i));
+    flows.push_back(sweep.gradient(outside.captured()[i]));
+  }
+  if (rebuilt.empty()) return result;
+  const std::vector<Value> more = gradients(rebuilt, flows, leaves);
+  for (size_t i = 0; i < result.size(); ++i) result[i] = add(result[i], more[i]);
   return result;
 }
 

@@ -12,8 +12,9 @@ namespace tessera {
 /// Reverse-mode gradients, added to the graph that holds `ys`. For each x the sum over i of
 /// (dy_i/dx) applied to cotangents[i]; zeros where no y depends on x. Each x is a leaf: what flows
 /// back to it goes no further. cotangents[i] has the shape and dtype of ys[i]. The result can be
-/// differentiated again. Throws TraceError when a path crosses an op without gradient, or an x is
-/// not floating.
+/// differentiated again. Inside the body of a region, an x may be a value from outside; what else
+/// from outside lies between it and the ys is then computed again in the body. Throws TraceError
+/// when a path crosses an op without gradient, or an x is not floating.
 std::vector<Value> gradients(std::span<const Value> ys, std::span<const Value> cotangents,
                              std::span<const Value> xs);
 

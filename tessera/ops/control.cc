@@ -1,7 +1,6 @@
 #include "tessera/ops/control.h"
 
-#include <algorithm>
-
+#include "absl/strings/str_join.h"
 #include "tessera/ops/autodiff.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control_internal.h"
@@ -11,9 +10,10 @@
 namespace tessera {
 namespace {
 
-std::vector<Shape> infer_inlined(const InferContext& context) {
-  require_parameters(*context.regions[0], context.operands);
-  return output_shapes(*context.regions[0]);
+std::string shapes_to_string(std::span<const Shape> shapes) {
+  if (shapes.empty()) return "nothing";
+  return absl::StrJoin(shapes, ", ",
+                       [](std::string* out, const Shape& shape) { out->append(to_string(shape)); });
 }
 
 // Traces two bodies over the same arguments and gives both the same parameters: arguments, then
@@ -56,10 +56,13 @@ std::vector<Shape> infer_while(const InferContext& context) {
   for (const auto& region : context.regions) require_parameters(*region, context.operands);
   const std::vector<Shape> condition = output_shapes(*context.regions[0]);
   if (condition.size() != 1 || condition[0] != Shape{DType::kBool, {}})
-    fail("the condition must give one bool[]");
+    fail("the condition must give one bool[], got ", shapes_to_string(condition));
   const std::vector<Shape> results = output_shapes(*context.regions[1]);
   const std::vector<Shape> required(context.operands.begin(), context.operands.begin() + state);
-  if (results != required) fail("the body must give values of the state's shapes and dtypes");
+  if (results != required) {
+    fail("the body gives ", shapes_to_string(results), " but the state is ",
+         shapes_to_string(required), ": a loop's state keeps its shapes and dtypes");
+  }
   return results;
 }
 
@@ -72,8 +75,10 @@ std::vector<Shape> infer_cond(const InferContext& context) {
   for (const auto& region : context.regions)
     require_parameters(*region, context.operands.subspan(1));
   const std::vector<Shape> results = output_shapes(*context.regions[0]);
-  if (results != output_shapes(*context.regions[1]))
-    fail("the two branches give different shapes or dtypes");
+  if (const std::vector<Shape> others = output_shapes(*context.regions[1]); results != others) {
+    fail("the branches give different values: ", shapes_to_string(results), " and ",
+         shapes_to_string(others));
+  }
   return results;
 }
 
@@ -98,67 +103,6 @@ void cond_vjp(Vjp& v) {
   const std::vector<Value> grads = cond(v.operand(0), branch(0), branch(1), operands);
   for (size_t k = 0; k < needed.size(); ++k) v.set_grad(needed[k], grads[k]);
 }
-
-// ---- rematerialization
-
-// Makes the forward pass return the values that the policy keeps; returns them by node of the body.
-Replacements keep_saved_values(Vjp& v) {
-  const Node& node = v.node();
-  const std::shared_ptr<const Graph> held = node.regions[0];  // extend_node replaces the node's own
-  const Graph& body = *held;
-  const RematPolicy& policy = v.attr<CheckpointAttrs>().policy;
-  std::vector<int32_t> saved;
-  for (int32_t index = 0; index < body.size(); ++index) {
-    const bool is_parameter = body.node(index).op == &kParameter;
-    if (!is_parameter && policy && policy(body.node(index))) saved.push_back(index);
-  }
-  if (saved.empty()) return {};
-  auto extended = std::make_shared<Graph>(&v.graph());
-  std::vector<Value> parameters;
-  for (ValueId id : body.parameters()) parameters.push_back(extended->parameter(body.shape(id)));
-  const GraphCopy copy = copy_graph(body, *extended, parameters);
-  std::vector<Value> outputs = copy.outputs;
-  std::vector<Shape> more;
-  for (int32_t index : saved) {
-    for (Value value : copy.nodes[index]) {
-      outputs.push_back(value);
-      more.push_back(value.shape());
-    }
-  }
-  extended->set_outputs(outputs);
-  int output = static_cast<int>(node.shapes.size());
-  Replacements replaced;
-  for (int32_t index : saved) {
-    for (size_t i = 0; i < body.node(index).shapes.size(); ++i)
-      replaced[index].push_back(Value(&v.graph(), {v.node_index(), output++}));
-  }
-  v.graph().extend_node(v.node_index(), node.attrs, {extended}, more);
-  return replaced;
-}
-
-void checkpoint_vjp(Vjp& v) {
-  const std::shared_ptr<const Graph> body = v.node().regions[0];
-  const std::vector<Value> cotangents = floating_cotangents(v);
-  const Replacements replaced = keep_saved_values(v);
-  // Behind the barrier, so that the compiler cannot merge the second computation with the first.
-  std::vector<Value> fenced;
-  for (int i = 0; i < v.operands(); ++i) fenced.push_back(v.operand(i));
-  fenced.insert(fenced.end(), cotangents.begin(), cotangents.end());
-  fenced = optimization_barrier(fenced);
-  const std::span<const Value> operands(fenced.data(), v.operands());
-  const std::span<const Value> fenced_cotangents(fenced.data() + v.operands(), cotangents.size());
-  const std::vector<Value> again = copy_graph(*body, v.graph(), operands, replaced).outputs;
-  std::vector<Value> xs;
-  for (int i = 0; i < v.operands(); ++i) {
-    if (v.needs(i)) xs.push_back(operands[i]);
-  }
-  const std::vector<Value> grads = gradients(only_floating(again), fenced_cotangents, xs);
-  for (int i = 0, k = 0; i < v.operands(); ++i) {
-    if (v.needs(i)) v.set_grad(i, grads[k++]);
-  }
-}
-
-std::vector<Shape> infer_same(const InferContext& context) { return {context.operands[0]}; }
 
 // ---- custom gradients, calls, barriers
 
@@ -220,10 +164,6 @@ const OpDef kWhile = {
     .no_gradient =
         "the number of steps is not known in advance; use scan, which has a fixed length"};
 const OpDef kCond = {.name = "cond", .infer = infer_cond, .vjp = cond_vjp};
-const OpDef kCheckpoint = {.name = "checkpoint", .infer = infer_inlined, .vjp = checkpoint_vjp};
-const OpDef kCheckpointName = {.name = "checkpoint_name", .infer = infer_same, .vjp = [](Vjp& v) {
-                                 v.set_grad(0, v.cotangent());
-                               }};
 const OpDef kCustomGradient = {
     .name = "custom_gradient", .infer = infer_inlined, .vjp = custom_gradient_vjp};
 const OpDef kCustomCall = {
@@ -301,11 +241,9 @@ std::vector<Value> cond(Value predicate, const Branch& on_true, const Branch& on
   return graph.add(kCond, all, {}, two.bodies);
 }
 
-namespace {
-
-// An op whose body is printed in place: operands are the arguments, then the captures.
 std::vector<Value> add_inlined(const OpDef& op, const Branch& f, std::span<const Value> args,
                                std::any attrs) {
+  if (args.empty()) fail("[", op.name, "] needs at least one argument");
   Graph& graph = innermost_graph(args);
   const auto body =
       trace_body(graph, shapes_of(args), [&](Graph&, std::span<const Value> xs) { return f(xs); });
@@ -314,27 +252,9 @@ std::vector<Value> add_inlined(const OpDef& op, const Branch& f, std::span<const
   return graph.add(op, operands, std::move(attrs), {body});
 }
 
-}  // namespace
-
-RematPolicy save_nothing() {
-  return [](const Node&) { return false; };
-}
-RematPolicy save_dots() {
-  return [](const Node& node) { return node.op->name == "dot_general"; };
-}
-RematPolicy save_names(std::vector<std::string> names) {
-  return [names = std::move(names)](const Node& node) {
-    if (node.op != &kCheckpointName) return false;
-    return std::find(names.begin(), names.end(), node.attr<NameAttrs>().name) != names.end();
-  };
-}
-
-std::vector<Value> checkpoint(const Branch& f, std::span<const Value> args, RematPolicy policy) {
-  return add_inlined(kCheckpoint, f, args, CheckpointAttrs{std::move(policy)});
-}
-
-Value checkpoint_name(Value x, std::string name) {
-  return apply(kCheckpointName, {x}, NameAttrs{std::move(name)});
+std::vector<Shape> infer_inlined(const InferContext& context) {
+  require_parameters(*context.regions[0], context.operands);
+  return output_shapes(*context.regions[0]);
 }
 
 std::vector<Value> custom_gradient(const Branch& f, CustomVjp vjp, std::span<const Value> args) {

@@ -7,6 +7,7 @@
 #include "tessera/ops/control.h"
 #include "tessera/ops/control_internal.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/joint_internal.h"
 
 namespace tessera {
 namespace {
@@ -64,34 +65,6 @@ bool is_cheap(std::string_view op) {
   return false;
 }
 
-/// Body and gradient in one graph, and where the second begins.
-struct Joint {
-  std::shared_ptr<Graph> graph;
-  std::vector<Value> parameters;  // the body's
-  std::vector<Value> outputs;     // the body's
-  std::vector<Value> cotangents;  // parameters: of the body's floating outputs
-  std::vector<int> wanted;        // which of the body's parameters have a gradient
-  std::vector<Value> gradients;   // one for each wanted
-  int32_t forward_end = 0;
-};
-
-Joint differentiate_body(Vjp& v, std::vector<int> wanted) {
-  Joint joint;
-  joint.graph = std::make_shared<Graph>(&v.graph());
-  joint.wanted = std::move(wanted);
-  const Graph& body = *v.node().regions[0];
-  for (ValueId id : body.parameters())
-    joint.parameters.push_back(joint.graph->parameter(body.shape(id)));
-  joint.outputs = inline_graph(body, *joint.graph, joint.parameters);
-  joint.forward_end = joint.graph->size();
-  const std::vector<Value> ys = only_floating(joint.outputs);
-  for (Value y : ys) joint.cotangents.push_back(joint.graph->parameter(y.shape()));
-  std::vector<Value> xs;
-  for (int i : joint.wanted) xs.push_back(joint.parameters[i]);
-  joint.gradients = gradients(ys, joint.cotangents, xs);
-  return joint;
-}
-
 /// Copies the reverse half of a joint graph into a body of its own, and learns on the way what that
 /// needs.
 class ReverseBody {
@@ -115,6 +88,7 @@ class ReverseBody {
       const Node& node = joint_.graph->node(index);
       std::vector<Value> operands;
       for (ValueId id : node.operands) operands.push_back(known.at(id));
+      const auto scope = target.scope_of(node);
       const std::vector<Value> outputs = target.add(*node.op, operands, node.attrs, node.regions);
       for (int32_t i = 0; i < static_cast<int32_t>(outputs.size()); ++i)
         known.insert({{index, i}, outputs[i]});
@@ -150,7 +124,7 @@ class ReverseBody {
       return;
     }
     const Node& node = joint_.graph->node(id.node);
-    if (node.op == &kParameter) return;  // a cotangent: always there
+    if (node.op == &kParameter) return;  // a cotangent or a capture: always there
     const bool forward = id.node < joint_.forward_end;
     if (forward && !invariant_[id.node] && !is_cheap(node.op->name)) {
       residuals_.push_back(id);
@@ -169,31 +143,6 @@ class ReverseBody {
   std::vector<ValueId> residuals_;
   std::vector<int> from_outside_;
 };
-
-// The forward half of a joint graph as a body: the old outputs, then more.
-std::shared_ptr<Graph> forward_body(Graph& parent, const Joint& joint,
-                                    std::span<const ValueId> more) {
-  auto body = std::make_shared<Graph>(&parent);
-  std::map<ValueId, Value> known;
-  for (Value parameter : joint.parameters)
-    known[parameter.id()] = body->parameter(parameter.shape());
-  for (int32_t index = 0; index < joint.forward_end; ++index) {
-    const Node& node = joint.graph->node(index);
-    if (node.op == &kParameter) continue;
-    std::vector<Value> operands;
-    for (ValueId id : node.operands) operands.push_back(known.at(id));
-    // A node that the inner reverse pass has extended no longer follows its shape rule in all
-    // outputs: take its shapes.
-    const std::vector<Value> outputs = body->add(*node.op, operands, node.attrs, node.regions);
-    for (int32_t i = 0; i < static_cast<int32_t>(outputs.size()); ++i)
-      known[{index, i}] = outputs[i];
-  }
-  std::vector<Value> outputs;
-  for (Value output : joint.outputs) outputs.push_back(known.at(output.id()));
-  for (ValueId id : more) outputs.push_back(known.at(id));
-  body->set_outputs(outputs);
-  return body;
-}
 
 // Parameters of the body with a gradient: floating carries always, since a step may mix any into
 // any; others on demand.
@@ -256,6 +205,8 @@ void scan_vjp(Vjp& v) {
       if (is_x(i)) known[joint.parameters[i].id()] = xs[x++];
       if (is_invariant(i)) known[joint.parameters[i].id()] = v.operand(i);
     }
+    for (size_t i = 0; i < joint.captures().size(); ++i)
+      known[joint.capture_parameters()[i]] = joint.captures()[i];
     const std::vector<Value> grads =
         reverse.build(innermost_graph(carry.empty() ? xs : carry), std::move(known));
     ScanStep step;
@@ -289,9 +240,13 @@ ScanStep scan(const ScanBody& body, std::span<const Value> init, std::span<const
     if (attrs.length < 0) attrs.length = xs[0].dim(0);
   }
   if (attrs.length < 0) fail("[scan] without xs the length must be given");
-  std::vector<Shape> shapes = shapes_of(operands);
-  shapes = parameter_shapes(shapes, attrs);
   Graph& graph = innermost_graph(operands);
+  std::vector<Shape> shapes = shapes_of(operands);
+  try {
+    shapes = parameter_shapes(shapes, attrs);
+  } catch (const TraceError& error) {
+    throw located(error, kScan, shapes, graph.current_scope());
+  }
   const auto traced = trace_body(graph, shapes, [&](Graph&, std::span<const Value> parameters) {
     ScanStep step = body(parameters.first(init.size()), parameters.subspan(init.size()));
     if (step.carry.size() != init.size()) {

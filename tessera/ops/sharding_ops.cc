@@ -57,14 +57,18 @@ Shape scaled(const Mesh& mesh, const Shape& shape, const PartitionSpec& spec, bo
   return result;
 }
 
+// Of the arguments of a region on each device.
+std::vector<Shape> local_shapes(const ManualOptions& options, std::span<const Shape> global) {
+  std::vector<Shape> local;
+  for (size_t i = 0; i < global.size(); ++i)
+    local.push_back(scaled(options.mesh, global[i], options.in[i], /*to_local=*/true));
+  return local;
+}
+
 std::vector<Shape> infer_manual(const InferContext& context) {
   const ManualOptions& options = context.attr<ManualAttrs>().options;
   const Graph& body = *context.regions[0];
-  std::vector<Shape> local;
-  for (size_t i = 0; i < context.operands.size(); ++i) {
-    local.push_back(scaled(options.mesh, context.operands[i], options.in[i], /*to_local=*/true));
-  }
-  require_parameters(body, local);
+  require_parameters(body, local_shapes(options, context.operands));
   std::vector<Shape> results = output_shapes(body);
   if (results.size() != options.out.size()) {
     fail("the body returns ", results.size(), " values but `out` has ", options.out.size());
@@ -288,9 +292,11 @@ std::vector<Value> manual_region(const ManualOptions& options, std::span<const V
     fail("[manual_region] gets ", args.size(), " arguments but `in` has ", options.in.size());
   }
   Graph& graph = innermost_graph(args);
-  std::vector<Shape> local;
-  for (size_t i = 0; i < args.size(); ++i) {
-    local.push_back(scaled(options.mesh, args[i].shape(), options.in[i], /*to_local=*/true));
+  std::vector<Shape> local = shapes_of(args);
+  try {
+    local = local_shapes(options, local);
+  } catch (const TraceError& error) {
+    throw located(error, kManualRegion, local, graph.current_scope());
   }
   const auto traced =
       trace_body(graph, local, [&](Graph&, std::span<const Value> xs) { return body(xs); });

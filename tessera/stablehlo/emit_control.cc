@@ -83,9 +83,23 @@ std::string emit_update(Emitter& e, const std::string& stack, const Shape& shape
                           types, ") -> ", mlir_type(shape)));
 }
 
+// No step: the carries as they came in, and empty stacks. (The body could not take a slice of an
+// empty dimension.)
+void emit_empty_scan(Emitter& e, const EmitNode& n) {
+  const int carries = n.attr<ScanAttrs>().carries;
+  for (int i = 0; i < static_cast<int>(n.node.shapes.size()); ++i) {
+    const Shape& shape = n.result_shape(i);
+    e.bind(n.graph, {n.index, i},
+           i < carries ? e.operand(n, i)
+                       : e.helper(str_cat("stablehlo.constant dense<", mlir_literal(shape.dtype, 0),
+                                          "> : ", mlir_type(shape))));
+  }
+}
+
 // A loop over i = 0 .. length-1 whose state is i, the carries, and a stack for each y.
 void emit_scan(Emitter& e, const EmitNode& n) {
   const auto& attrs = n.attr<ScanAttrs>();
+  if (attrs.length == 0) return emit_empty_scan(e, n);
   const Graph& body = *n.node.regions[0];
   const int ys = static_cast<int>(body.outputs().size()) - attrs.carries;
   const int inputs = attrs.carries + attrs.xs;
@@ -163,7 +177,8 @@ void emit_while(Emitter& e, const EmitNode& n) {
 void emit_cond(Emitter& e, const EmitNode& n) {
   for (const auto& region : n.node.regions) e.bind_parameters(n, *region, {0, 1, n.operands() - 1});
   const std::string predicate = e.operand(n, 0);
-  e.line(e.bind_results(n), " = \"stablehlo.if\"(", predicate, ") ({");
+  const std::string start = n.node.shapes.empty() ? "" : str_cat(e.bind_results(n), " = ");
+  e.line(start, "\"stablehlo.if\"(", predicate, ") ({");
   e.indent();
   e.body(*n.node.regions[0], "stablehlo.return");
   e.dedent();

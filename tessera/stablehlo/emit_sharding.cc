@@ -29,6 +29,14 @@ void emit_constrain(Emitter& e, const EmitNode& n) {
     return sharding.ok() ? sharding->check(n.operand_shape(0)) : sharding.status();
   }();
   if (!fits.ok()) throw TraceError(annotate(fits, "[constrain]"));
+  if (e.in_manual_region()) {
+    if (!spec.dims.empty()) {
+      fail("[constrain] to ", to_string(spec),
+           " inside a manual region, where each device has its own part already: constrain before "
+           "or after the region");
+    }
+    return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
+  }
   const std::string operand = e.operand(n, 0);
   e.line(e.bind_results(n), " = sdy.sharding_constraint ", operand, " ",
          bare_sharding(spec, n.operand_shape(0).rank()), " : ", mlir_type(n.result_shape()));
@@ -48,6 +56,7 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
     fail("[manual_region] was traced for the mesh ", to_string(options.mesh),
          " and is printed for ", e.options().mesh ? to_string(*e.options().mesh) : "one device");
   }
+  if (e.in_manual_region()) fail("[manual_region] cannot stand inside another one");
   const Graph& body = *n.node.regions[0];
   std::vector<Shape> operand_shapes;
   for (int i = 0; i < n.operands(); ++i) operand_shapes.push_back(n.operand_shape(i));
@@ -66,12 +75,19 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
          " out_shardings=", sharding_list(options.out, n.node.shapes), " manual_axes={", axes,
          "} (", parameters, ") {");
   e.indent();
+  e.set_in_manual_region(true);
   e.body(body, "sdy.return");
+  e.set_in_manual_region(false);
   e.dedent();
   e.line("} : (", e.operand_types(n), ") -> (", e.result_types(n), ")");
 }
 
 // ---- collectives
+
+// The devices of a collective see values of their own only inside a region.
+void require_manual_region(const Emitter& e, const EmitNode& n) {
+  if (!e.in_manual_region()) fail("[", n.node.op->name, "] stands outside a manual region");
+}
 
 // Channel ids tell the collectives of a program apart.
 std::string channel(Emitter& e) {
@@ -92,6 +108,7 @@ std::string groups(const CollectiveAttrs& attrs) {
 // A collective with a reduction in a region.
 void emit_reducing(Emitter& e, const EmitNode& n, std::string_view op, std::string_view reduction,
                    std::string_view more = "") {
+  require_manual_region(e, n);
   const auto& attrs = n.attr<CollectiveAttrs>();
   const std::string operand = e.operand(n, 0);
   const std::string scalar = mlir_type(Shape{n.operand_shape(0).dtype, {}});
@@ -122,6 +139,7 @@ void emit_psum_scatter(Emitter& e, const EmitNode& n) {
 }
 
 void emit_all_gather(Emitter& e, const EmitNode& n) {
+  require_manual_region(e, n);
   const auto& attrs = n.attr<CollectiveAttrs>();
   e.generic_op(n, "stablehlo.all_gather",
                str_cat("all_gather_dim = ", attrs.dim, " : i64, ", channel(e), ", ", groups(attrs),
@@ -129,6 +147,7 @@ void emit_all_gather(Emitter& e, const EmitNode& n) {
 }
 
 void emit_all_to_all(Emitter& e, const EmitNode& n) {
+  require_manual_region(e, n);
   const auto& attrs = n.attr<CollectiveAttrs>();
   e.generic_op(n, "stablehlo.all_to_all",
                str_cat(channel(e), ", concat_dimension = ", attrs.concat_dim, " : i64, ",
@@ -137,6 +156,7 @@ void emit_all_to_all(Emitter& e, const EmitNode& n) {
 }
 
 void emit_ppermute(Emitter& e, const EmitNode& n) {
+  require_manual_region(e, n);
   const auto& attrs = n.attr<CollectiveAttrs>();
   std::vector<std::vector<int64_t>> pairs;
   for (const auto& group : attrs.groups()) {
@@ -149,6 +169,7 @@ void emit_ppermute(Emitter& e, const EmitNode& n) {
 
 // partition_id / stride % size, in the order of a row-major mesh.
 void emit_axis_index(Emitter& e, const EmitNode& n) {
+  require_manual_region(e, n);
   const auto& attrs = n.attr<CollectiveAttrs>();
   int64_t stride = 1;
   for (size_t i = attrs.mesh.axes().size();

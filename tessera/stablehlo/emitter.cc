@@ -1,18 +1,33 @@
 #include "tessera/stablehlo/emitter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "tessera/ir/host_array.h"
+#include "tessera/ops/control.h"
 #include "tessera/stablehlo/module.h"
 
 namespace tessera::stablehlo {
 namespace {
 
-// For each node whether one of the outputs needs it: what nobody reads is not printed.
+bool has_side_effect(const Node& node) {
+  if (node.op == &kCustomCall) return node.attr<CustomCallAttrs>().has_side_effect;
+  return std::any_of(node.regions.begin(), node.regions.end(), [](const auto& region) {
+    for (int32_t index = 0; index < region->size(); ++index) {
+      if (has_side_effect(region->node(index))) return true;
+    }
+    return false;
+  });
+}
+
+// For each node whether one of the outputs needs it: what nobody reads is not printed, unless it
+// does more than give values.
 std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> live(graph.size());
+  for (int32_t index = 0; index < graph.size(); ++index)
+    live[index] = has_side_effect(graph.node(index));
   for (ValueId id : graph.outputs()) live[id.node] = true;
   for (int32_t index = graph.size() - 1; index >= 0; --index) {
     if (!live[index]) continue;
@@ -140,8 +155,9 @@ void Emitter::generic_op(const EmitNode& n, std::string_view op, std::string_vie
   const std::string properties = attributes.empty() ? "" : str_cat(" <{", attributes, "}>");
   const std::string results =
       n.node.shapes.size() == 1 ? result_types(n) : str_cat("(", result_types(n), ")");
-  line(bind_results(n), " = \"", op, "\"(", operands, ")", properties, " : (", operand_types(n),
-       ") -> ", results);
+  const std::string start = n.node.shapes.empty() ? "" : str_cat(bind_results(n), " = ");
+  line(start, "\"", op, "\"(", operands, ")", properties, " : (", operand_types(n), ") -> ",
+       results);
 }
 
 std::string Emitter::helper(std::string_view text) {

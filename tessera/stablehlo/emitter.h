@@ -81,7 +81,7 @@ class Emitter {
   /// type.
   void same_type_op(const EmitNode& n, std::string_view op);
   /// `%5 = "stablehlo.xyz"(%3, %4) <{attributes}> : (types) -> type`: for all others. `attributes`
-  /// may be empty.
+  /// may be empty, and there may be no results.
   void generic_op(const EmitNode& n, std::string_view op, std::string_view attributes = "");
   /// A helper value that has no node: emits `%k = <text>` and returns its name. `text` holds op,
   /// operands and type.
@@ -101,6 +101,9 @@ class Emitter {
 
   /// Only the nodes, without a terminator.
   void nodes(const Graph& graph);
+  /// Whether a manual region is being written: values are a device's own there.
+  bool in_manual_region() const { return in_manual_region_; }
+  void set_in_manual_region(bool inside) { in_manual_region_ = inside; }
   /// A number for a collective's channel, unique in the module.
   int64_t next_channel() { return ++channels_; }
 
@@ -112,6 +115,7 @@ class Emitter {
   int indent_ = 0;
   int64_t next_name_ = 0;
   int64_t channels_ = 0;
+  bool in_manual_region_ = false;
   // By graph, then node, then output. Bodies are printed once each, so a graph's names are never
   // rebound in between.
   std::unordered_map<const Graph*, std::vector<std::vector<std::string>>> names_;

@@ -1,5 +1,7 @@
 #include "tessera/stablehlo/module.h"
 
+#include <utility>
+
 #include "tessera/sharding/shardy.h"
 #include "tessera/stablehlo/emitter.h"
 
@@ -11,11 +13,34 @@ Status check_count(size_t got, size_t required, std::string_view what) {
   return invalid_argument("print_module: ", got, " ", what, " for ", required, " values");
 }
 
+Status check_spec(const Shape& shape, const PartitionSpec& spec, const Mesh& mesh) {
+  ASSIGN_OR_RETURN(const NamedSharding sharding, NamedSharding::create(mesh, spec));
+  return sharding.check(shape);
+}
+
+Status check_specs(const Graph& graph, const ModuleOptions& options) {
+  if (options.mesh == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < options.argument_specs.size(); ++i) {
+    const Shape& shape = graph.shape(graph.parameters()[i]);
+    RETURN_IF_ERROR(annotate(
+        check_spec(shape, options.argument_specs[i], *options.mesh),
+        str_cat("print_module: parameter ", i, " ", graph.parameter_name(static_cast<int>(i)))));
+  }
+  for (size_t i = 0; i < options.result_specs.size(); ++i) {
+    const Shape& shape = graph.shape(graph.outputs()[i]);
+    RETURN_IF_ERROR(annotate(check_spec(shape, options.result_specs[i], *options.mesh),
+                             str_cat("print_module: output ", i)));
+  }
+  return absl::OkStatus();
+}
+
 Status check(const Graph& graph, const ModuleOptions& options) {
   const size_t parameters = graph.parameters().size(), outputs = graph.outputs().size();
   RETURN_IF_ERROR(check_count(options.argument_specs.size(), parameters, "argument specs"));
   RETURN_IF_ERROR(check_count(options.result_specs.size(), outputs, "result specs"));
   RETURN_IF_ERROR(check_count(options.donated_to.size(), parameters, "donations"));
+  RETURN_IF_ERROR(check_specs(graph, options));
+  std::vector<int> donor(outputs, -1);
   for (size_t i = 0; i < options.donated_to.size(); ++i) {
     const int output = options.donated_to[i];
     if (output < 0) continue;
@@ -28,6 +53,10 @@ Status check(const Graph& graph, const ModuleOptions& options) {
                               graph.parameter_name(static_cast<int>(i)), " is ", to_string(from),
                               " and cannot be donated to output ", output, ", which is ",
                               to_string(to));
+    }
+    if (std::exchange(donor[output], static_cast<int>(i)) >= 0) {
+      return invalid_argument("print_module: two parameters are donated to output ", output,
+                              "; the second is ", i);
     }
   }
   return absl::OkStatus();

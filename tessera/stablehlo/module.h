@@ -24,8 +24,9 @@ struct ModuleOptions {
 };
 
 /// The graph as a StableHLO module with one function `main`. Errors: a constraint whose name the
-/// rules do not know, a list of another length than the parameters or outputs, a donation between
-/// different shapes.
+/// rules do not know, a list of another length than the parameters or outputs, a spec that does not
+/// fit its value, a donation between different shapes or of two parameters to one output, a
+/// collective outside a manual region, or a region for another mesh.
 Result<std::string> print_module(const Graph& graph, const ModuleOptions& options = {});
 
 }  // namespace tessera::stablehlo
