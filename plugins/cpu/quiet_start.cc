@@ -3,7 +3,8 @@
 // TF_ENABLE_ONEDNN_OPTS silences it: "0" turns off something of TensorFlow's that XLA does not use.
 // It must be set before the libraries initialize, that is before any code of this one would run. An
 // ifunc resolver does: the loader calls it while relocating, and relocates all libraries before it
-// initializes the first. A value that the user has set is kept, and ours is taken back once it has
+// initializes the first. (The library is linked with -z now, or a caller's RTLD_LAZY would leave
+// getenv unresolved.) A value that the user has set is kept, and ours is taken back once it has
 // been read.
 #include <cstdlib>
 
