@@ -21,9 +21,26 @@ using random_internal::erf_inv_values;
 
 Value u32(Value like, double value) { return scalar(like.graph(), DType::kU32, value); }
 
-Value rotate_left(Value x, int bits) {
-  return bitwise_or(shift_left(x, bits), shift_right_logical(x, 32 - bits));
-}
+// Rotations to the left, whose amounts are broadcast once each, not once a use.
+class Rotator {
+ public:
+  explicit Rotator(Value like) : graph_(like.graph()), shape_(like.shape()) {}
+
+  Value operator()(Value x, int bits) {
+    return bitwise_or(shift_left(x, amount(bits)), shift_right_logical(x, amount(32 - bits)));
+  }
+
+ private:
+  Value amount(int bits) {
+    Value& value = amounts_[bits];
+    if (!value.defined()) value = full(graph_, shape_, bits);
+    return value;
+  }
+
+  Graph& graph_;
+  Shape shape_;
+  std::array<Value, 32> amounts_;
+};
 
 struct KeyWords {
   Value high;
@@ -160,6 +177,7 @@ ThreefryWords threefry2x32(Value key0, Value key1, Value x, Value y) {
   const Value keys[3] = {key0, key1, bitwise_xor(bitwise_xor(key0, key1), u32(key0, 0x1BD11BDA))};
   x = x + keys[0];
   y = y + keys[1];
+  Rotator rotate_left(y);
   for (int group = 0; group < 5; ++group) {
     for (int rotation : kRotations[group % 2]) {
       x = x + y;
