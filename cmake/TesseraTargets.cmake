@@ -28,8 +28,14 @@ function(tessera_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE tessera_flags ${arg_DEPS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300
-    ENVIRONMENT "TESSERA_SOURCE_DIR=${CMAKE_SOURCE_DIR};TESSERA_BUILD_DIR=${CMAKE_BINARY_DIR}")
+  # On the way to ctest an empty property is dropped and a list is taken apart, and what follows is then misread: so no
+  # empty LABELS, and each variable in a property of its own.
+  set(properties TIMEOUT 300 ENVIRONMENT TESSERA_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+    ENVIRONMENT_MODIFICATION TESSERA_BUILD_DIR=set:${CMAKE_BINARY_DIR})
+  if(arg_LABELS)
+    list(APPEND properties LABELS ${arg_LABELS})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
 
 # tessera_program(NAME SOURCES ... DEPS ...): an executable in bin/.
