@@ -48,9 +48,9 @@ Value gumbel(Value key, const Shape& shape);
 /// An index along the last dim with probability softmax(logits), by the Gumbel maximum.
 /// logits: f32[..,N] → s32[..]
 Value categorical(Value key, Value logits);
-/// The inverse of erf on (-1, 1), ±inf at ±1 (Giles: "Approximating the erfinv function", 2010), to
-/// 4 ulp in f32; in f64 to 2e-14, less near the ends: 1e-11 at 1 - 2^-23. f32 or f64 → the same
-/// shape.
+/// The inverse of erf on (-1, 1), ±inf at ±1 (Giles: "Approximating the erfinv function", 2010). In
+/// f32 as XLA computes it: within 6 ulp where |x| < 0.999, 64 ulp towards the ends. In f64 within
+/// 2e-14, less towards the ends: 2e-11 at 1 - 2^-23. f32 or f64 → the same shape.
 Value erf_inv(Value x);
 
 /// The block function: x, y and key are u32 of one shape or scalars; the two words come back.

@@ -101,6 +101,7 @@ TEST(RandomStatistics, TruncatedNormalStaysInsideWithItsVariance) {
   const auto values = sample([](Value key) {
     return truncated_normal(key, {DType::kF32, {kCount}});
   });
+  ASSERT_FALSE(values.empty());
   EXPECT_GT(std::ranges::min(values), -2);
   EXPECT_LT(std::ranges::max(values), 2);
   EXPECT_NEAR(moment(values, 2), 0.7737, 0.01);  // 1 - 4 φ(2) / (2 Φ(2) - 1)
@@ -141,7 +142,7 @@ const bool kGradients = add_gradient_cases("random", [] {
   return std::vector<GradientCase>{
       {.name = "erf_inv",
        .fn = [](Graph&, Parameters p) -> Values { return {erf_inv(p[0])}; },
-       .inputs = {random_f64({7}, -0.9, 0.9)}},
+       .inputs = {random_f64({7}, -0.6, 0.6)}},
   };
 });
 
