@@ -203,7 +203,8 @@ Status CheckpointWriter::commit(Manifest manifest) {
     // The manifest comes last: then a folder with one is whole, wherever it was copied to.
     RETURN_IF_ERROR(try_parallel_for(options_.pool, folders_.size() - 1,
                                      [&](size_t i) { return files_.sync_dir(folders_[i + 1]); }));
-    RETURN_IF_ERROR(files_.write_file(join_path(temporary_, kCheckpointManifestFile), {bytes_of(text)}));
+    RETURN_IF_ERROR(
+        files_.write_file(join_path(temporary_, kCheckpointManifestFile), {bytes_of(text)}));
     RETURN_IF_ERROR(files_.sync_dir(temporary_));
     RETURN_IF_ERROR(files_.rename(temporary_, checkpoint_folder(directory_, step_)));
     open_ = false;

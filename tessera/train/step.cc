@@ -108,7 +108,7 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
   program.arguments = state_spec(model);
   program.results = program.arguments;
   program.donate = {"params", "optimizer", "step"};
-for (ArgumentSpec& spec : batch_spec(config.training))
+  for (ArgumentSpec& spec : batch_spec(config.training))
     program.arguments.push_back(std::move(spec));
   program.arguments.push_back(scalar_spec("learning_rate"));
   for (const char* metric : {"loss", "cross_entropy", "weight", "gradient_norm"}) {

@@ -21,7 +21,8 @@ struct TracedProgram {
   std::shared_ptr<Graph> graph;
   std::vector<ArgumentSpec> arguments;
   std::vector<ArgumentSpec> results;
-  std::vector<std::string> donate;  ///< branches of arguments whose buffers the results of the same paths take over
+  std::vector<std::string>
+      donate;  ///< branches of arguments whose buffers the results of the same paths take over
 };
 
 /// What a run trains: "params.*", "optimizer.*" and "step" (s32[], the number of updates made).
