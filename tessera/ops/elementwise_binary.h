@@ -42,7 +42,7 @@ Value pow(Value a, double b);
 /// The angle of the point (x, y), in (-π, π]. Floats.
 Value atan2(Value y, Value x);
 
-/// Integers and floats; a NaN wins. Where a and b are equal, each gets half of the cotangent.
+/// Integers and floats; for NaN see README.md. Equal a and b get half of the cotangent each.
 Value maximum(Value a, Value b);
 Value maximum(Value a, double b);
 Value minimum(Value a, Value b);

@@ -15,8 +15,8 @@ Value sum(Value x, const DimList& dims = kAllDims, bool keepdims = false);
 Value prod(Value x, const DimList& dims = kAllDims, bool keepdims = false);
 /// Floats only.
 Value mean(Value x, const DimList& dims = kAllDims, bool keepdims = false);
-/// Integers and floats; a NaN wins. No reduced dimension may be empty. Elements that share the
-/// maximum share its cotangent equally.
+/// Integers and floats; for NaN see README.md. No reduced dimension may be empty. Elements that
+/// share the maximum share its cotangent equally.
 Value max(Value x, const DimList& dims = kAllDims, bool keepdims = false);
 Value min(Value x, const DimList& dims = kAllDims, bool keepdims = false);
 /// Bool only: whether all, or any, are true.

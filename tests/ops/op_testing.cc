@@ -125,6 +125,8 @@ Result<Program> Program::compile(const BodyFn& fn, std::span<const HostArray> in
   ASSIGN_OR_RETURN(const std::string text, stablehlo::print_module(*graph, module));
   ASSIGN_OR_RETURN(pjrt::Client * client, pjrt::testing::test_client());
   pjrt::CompileOptions options;
+  // By default XLA's CPU compiler lets max and min drop a NaN, which StableHLO does not.
+  options.overrides = {{"xla_cpu_enable_fast_min_max", false}};
   options.device_ids.clear();
   for (int64_t i = 0; i < (mesh ? mesh->size() : 1); ++i)
     options.device_ids.push_back(client->devices()[i].id());
