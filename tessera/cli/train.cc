@@ -49,11 +49,11 @@ class TrainCommand : public Command {
           invalid_argument("output_directory is empty: say where checkpoints and metrics go"));
     }
     if (debug_) log_sink().set_least_level(LogLevel::kDebug);
-    log_sink().print(resolved);
     PosixFileSystem files;
     RealClock clock;
+    const InterruptGuard guard;
+    log_sink().print(resolved);
     RETURN_IF_ERROR(write_config(config, files));
-    InterruptGuard guard;
     const TrainEnvironment environment = {
         .files = files, .clock = clock, .log = log_sink(), .stop_requested = [&] {
           return guard.interrupted();

@@ -76,7 +76,7 @@ std::string step_line(const StepMetrics& metrics, const RunFacts& facts) {
       metrics.step, facts.total_steps, metrics.loss, metrics.learning_rate, metrics.grad_norm,
       metrics.seconds * 1e3, count_text(rates.tokens_per_second), rates.tflops_per_device);
   if (rates.peak_share)
-    absl::StrAppendFormat(&line, " (%.0f %% of GEMM peak)", *rates.peak_share * 100);
+    absl::StrAppendFormat(&line, " (%.1f %% of GEMM peak)", *rates.peak_share * 100);
   return line + extras(metrics.extra);
 }
 

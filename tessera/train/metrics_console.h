@@ -22,7 +22,7 @@ std::unique_ptr<MetricsSink> make_console_sink(const RunFacts& facts, const Cons
                                                LogSink& log, const Clock& clock);
 
 /// `step 7/100  loss 4.1234  lr 3.00e-04  grad norm 1.234  512.0 ms  8,000 tokens/s  0.102 TFLOP/s
-/// a device (41 % of GEMM peak)`, on one line.
+/// a device (41.3 % of GEMM peak)`, on one line.
 std::string step_line(const StepMetrics& metrics, const RunFacts& facts);
 /// `step 7/100  validation loss 4.1234  perplexity 61.77  16,384 tokens  1.2 s`.
 std::string eval_line(const EvalMetrics& metrics, const RunFacts& facts);

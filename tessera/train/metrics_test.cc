@@ -72,7 +72,7 @@ TEST(ConsoleMetrics, ALineHasEveryFigure) {
   EXPECT_EQ(step_line(metrics, kFacts),
             "step 7/10  loss 4.1250  lr 3.00e-04  grad norm 1.500  2000.0 ms  4,096 tokens/s  0.25 "
             "TFLOP/s a device "
-            "(25 % of GEMM peak)  z_loss 0.5");
+            "(25.0 % of GEMM peak)  z_loss 0.5");
   EXPECT_THAT(step_line(metrics, RunFacts{.total_steps = 10}), Not(HasSubstr("peak")));
 }
 
