@@ -133,7 +133,11 @@ void widen_thread_pool(int64_t devices) {
   static std::mutex mutex;
   static bool ours = false;
   std::lock_guard lock(mutex);
-  if (devices < 2 || (std::getenv("PJRT_NPROC") != nullptr && !ours)) return;
+  if (std::getenv("PJRT_NPROC") != nullptr && !ours) return;
+  if (devices < 2) {  // no collectives, so the default is right
+    if (ours) unsetenv("PJRT_NPROC");
+    return;
+  }
   cpu_set_t set;
   const int64_t cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
   ours = true;

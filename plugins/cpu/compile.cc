@@ -55,6 +55,8 @@ absl::StatusOr<Result> parse_and(const PJRT_Program& program, const Compile& com
   if (!module.ok())
     return invalid(
         absl::StrCat("program.code does not parse as mlir: ", module.status().message()));
+  if (mlir::SymbolTable::lookupSymbolIn(module->get(), "main") == nullptr)
+    return invalid("program.code has no function 'main'");
   return compile(module->get());
 }
 

@@ -1,11 +1,10 @@
 // Programs: compiling, running on one and several devices, donation, and what executables say about
 // themselves.
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include "plugins/cpu/plugin_testing.h"
-#include "xla/ffi/api/c_api.h"
-#include "xla/pjrt/c/pjrt_c_api_ffi_extension.h"
-#include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 
 namespace tessera::pjrt_cpu {
 namespace {
@@ -47,11 +46,6 @@ constexpr char kReplicas[] =
     %s = stablehlo.add %p, %q : tensor<f32> stablehlo.return %s : tensor<f32> })
     {replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<1xf32>) -> tensor<1xf32>
   return %0 : tensor<1xf32> } })";
-constexpr char kCustomCall[] =
-    R"(module @call { func.func @main(%a: tensor<3xf32>) -> tensor<3xf32> {
-  %0 = stablehlo.custom_call @NAME(%a) {api_version = 4 : i32, backend_config = {}} : (tensor<3xf32>) -> tensor<3xf32>
-  return %0 : tensor<3xf32> } })";
-
 class PluginExecuteTest : public ClientTest {
  protected:
   void run_sharded_sum(const char* program, bool shardy) {
@@ -71,18 +65,6 @@ class PluginExecuteTest : public ClientTest {
       destroy(arguments[d][0]);
     }
     destroy(sum);
-  }
-
-  PJRT_Executable* executable_of(PJRT_LoadedExecutable* loaded) {
-    auto args = ARGS(PJRT_LoadedExecutable_GetExecutable);
-    args.loaded_executable = loaded;
-    EXPECT_TRUE(outcome(api().PJRT_LoadedExecutable_GetExecutable(&args)).ok());
-    return args.executable;
-  }
-  void destroy_executable(PJRT_Executable* executable) {
-    auto args = ARGS(PJRT_Executable_Destroy);
-    args.executable = executable;
-    EXPECT_TRUE(outcome(api().PJRT_Executable_Destroy(&args)).ok());
   }
 };
 
@@ -205,6 +187,10 @@ TEST_F(PluginExecuteTest, BadProgramsAndOptionsAreErrors) {
   PJRT_LoadedExecutable* none = nullptr;
   EXPECT_EQ(compile("module @m { nonsense }", compile_options(), &none).code,
             PJRT_Error_Code_INVALID_ARGUMENT);
+  for (const std::string& junk : {std::string("ML\xefR\x06junk"), std::string("ML\xefR"),
+                                  std::string(64, '\xff'), std::string()}) {
+    EXPECT_EQ(compile(junk, compile_options(), &none).code, PJRT_Error_Code_INVALID_ARGUMENT);
+  }
   EXPECT_NE(compile(kAdd, "not a proto", &none).message.find("CompileOptionsProto"),
             std::string::npos);
   EXPECT_NE(compile(kAdd, compile_options(), &none, "ptx").message.find("'ptx'; known: mlir"),
@@ -246,6 +232,58 @@ TEST_F(PluginExecuteTest, AStoredExecutableRunsInAnotherClient) {
   auto bad = load;
   bad.serialized_executable_size = bytes.size() / 2;
   EXPECT_FALSE(outcome(api().PJRT_Executable_DeserializeAndLoad(&bad)).ok());
+}
+
+TEST_F(PluginExecuteTest, AStoredExecutableForMoreDevicesThanThereAreIsRefused) {
+  start(4);
+  PJRT_LoadedExecutable* sum = compile(kShardy, compile_options(1, 4, true));
+  PJRT_Executable* executable = executable_of(sum);
+  auto serialize = ARGS(PJRT_Executable_Serialize);
+  serialize.executable = executable;
+  CALL(PJRT_Executable_Serialize, serialize);
+  const std::string bytes(serialize.serialized_bytes, serialize.serialized_bytes_size);
+  serialize.serialized_executable_deleter(serialize.serialized_executable);
+  destroy_executable(executable);
+  destroy(sum);
+  TearDown();
+  start(1);
+  auto load = ARGS(PJRT_Executable_DeserializeAndLoad);
+  load.client = client_;
+  load.serialized_executable = bytes.data();
+  load.serialized_executable_size = bytes.size();
+  const Outcome result = outcome(api().PJRT_Executable_DeserializeAndLoad(&load));
+  EXPECT_FALSE(result.ok());
+  for (const std::string& garbage :
+       {std::string("garbage"), std::string(1000, '\xff'), std::string("\0", 1)}) {
+    load.serialized_executable = garbage.data();
+    load.serialized_executable_size = garbage.size();
+    EXPECT_FALSE(outcome(api().PJRT_Executable_DeserializeAndLoad(&load)).ok());
+  }
+}
+
+TEST_F(PluginExecuteTest, ThreadsShareAClientAndAnExecutable) {
+  start(2);
+  PJRT_LoadedExecutable* add = compile(kAdd);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const float x = static_cast<float>(100 * t + i);
+        PJRT_Buffer *a = put_f32({x, x, x}), *b = put_f32({1, 2, 3});
+        Lists results;
+        if (!execute(add, {{a, b}}, 1, &results).ok()) {
+          ++wrong;
+          continue;
+        }
+        wrong += get_f32(results[0][0]) != Floats{x + 1, x + 2, x + 3};
+        for (PJRT_Buffer* buffer : {a, b, results[0][0]}) destroy(buffer);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  destroy(add);
 }
 
 TEST_F(PluginExecuteTest, AnExecutableDescribesItsOutputsAndCost) {
@@ -371,125 +409,6 @@ TEST_F(PluginExecuteTest, AProgramCompiledAheadOfTimeIsLoadedAndRun) {
   auto destroy = ARGS(PJRT_TopologyDescription_Destroy);
   destroy.topology = topology.topology;
   CALL(PJRT_TopologyDescription_Destroy, destroy);
-}
-
-// ---- extensions
-// -----------------------------------------------------------------------------------------------------
-
-template <typename Extension>
-const Extension* find(PJRT_Extension_Type type) {
-  for (const PJRT_Extension_Base* next = api().extension_start; next != nullptr;
-       next = next->next) {
-    if (next->type == type) return reinterpret_cast<const Extension*>(next);
-  }
-  return nullptr;
-}
-
-// A handler by the C API alone: says which version it speaks, and doubles three floats.
-XLA_FFI_Error* double_three(XLA_FFI_CallFrame* frame) {
-  for (XLA_FFI_Extension_Base* next = frame->extension_start; next != nullptr; next = next->next) {
-    if (next->type != XLA_FFI_Extension_Metadata) continue;
-    auto* metadata = reinterpret_cast<XLA_FFI_Metadata_Extension*>(next)->metadata;
-    metadata->api_version.major_version = XLA_FFI_API_MAJOR;
-    metadata->api_version.minor_version = XLA_FFI_API_MINOR;
-    return nullptr;
-  }
-  const auto* in =
-      static_cast<const float*>(static_cast<XLA_FFI_Buffer*>(frame->args.args[0])->data);
-  auto* out = static_cast<float*>(static_cast<XLA_FFI_Buffer*>(frame->rets.rets[0])->data);
-  for (int i = 0; i < 3; ++i) out[i] = 2 * in[i];
-  return nullptr;
-}
-
-TEST_F(PluginExecuteTest, ARegisteredHandlerIsCalledByAProgramAndAnUnknownOneIsAnError) {
-  start(1);
-  const auto* ffi = find<PJRT_FFI_Extension>(PJRT_Extension_Type_FFI);
-  ASSERT_NE(ffi, nullptr);
-  const std::string target = "tessera_test_double";
-  PJRT_FFI_Register_Handler_Args args{};
-  args.struct_size = PJRT_FFI_Register_Handler_Args_STRUCT_SIZE;
-  args.target_name = target.data();
-  args.target_name_size = target.size();
-  args.handler = reinterpret_cast<void*>(&double_three);
-  args.platform_name = "CUDA";
-  args.platform_name_size = 4;
-  EXPECT_NE(outcome(ffi->register_handler(&args)).message.find("only 'Host'"), std::string::npos);
-  args.platform_name = "Host";
-  Outcome result = outcome(ffi->register_handler(&args));
-  ASSERT_TRUE(result.ok()) << result.message;
-  const auto program = [](const std::string& name) {
-    std::string text = kCustomCall;
-    return text.replace(text.find("NAME"), 4, name);
-  };
-  PJRT_LoadedExecutable* executable = compile(program(target));
-  ASSERT_NE(executable, nullptr);
-  PJRT_Buffer* a = put_f32({1, 2, 3});
-  Lists results;
-  result = execute(executable, {{a}}, 1, &results);
-  ASSERT_TRUE(result.ok()) << result.message;
-  EXPECT_EQ(get_f32(results[0][0]), (Floats{2, 4, 6}));
-  destroy(results[0][0]);
-  destroy(executable);
-  result = compile(program("nobody_registered_this"), compile_options(), &executable);
-  if (result.ok()) {
-    result = execute(executable, {{a}}, 1, &results);
-    destroy(executable);
-  }
-  EXPECT_FALSE(result.ok());
-  EXPECT_NE(result.message.find("nobody_registered_this"), std::string::npos) << result.message;
-  destroy(a);
-}
-
-TEST_F(PluginExecuteTest, TypesAreRegisteredAndUserDataBelongsToAContext) {
-  const auto* ffi = find<PJRT_FFI_Extension>(PJRT_Extension_Type_FFI);
-  ASSERT_NE(ffi, nullptr);
-  PJRT_FFI_Type_Register_Args type{};
-  type.struct_size = PJRT_FFI_Type_Register_Args_STRUCT_SIZE;
-  type.type_name = "tessera_test_type";
-  type.type_name_size = 17;
-  ASSERT_TRUE(outcome(ffi->type_register(&type)).ok());
-  EXPECT_NE(type.type_id, 0);
-  auto context = ARGS(PJRT_ExecuteContext_Create);
-  CALL(PJRT_ExecuteContext_Create, context);
-  int data = 1;
-  PJRT_FFI_UserData_Add_Args add{};
-  add.struct_size = PJRT_FFI_UserData_Add_Args_STRUCT_SIZE;
-  add.context = context.context;
-  add.user_data = {type.type_id, &data};
-  EXPECT_TRUE(outcome(ffi->user_data_add(&add)).ok());
-  EXPECT_FALSE(outcome(ffi->user_data_add(&add)).ok());  // one datum a type
-  auto destroy = ARGS(PJRT_ExecuteContext_Destroy);
-  destroy.context = context.context;
-  CALL(PJRT_ExecuteContext_Destroy, destroy);
-}
-
-TEST_F(PluginExecuteTest, LayoutsAreTold) {
-  start(1);
-  const auto* layouts = find<PJRT_Layouts_Extension>(PJRT_Extension_Type_Layouts);
-  ASSERT_NE(layouts, nullptr);
-  const int64_t dims[] = {2, 3};
-  auto args = ARGS(PJRT_Layouts_PJRT_Client_GetDefaultLayout);
-  args.client = client_;
-  args.type = PJRT_Buffer_Type_F32;
-  args.dims = dims;
-  args.num_dims = 2;
-  ASSERT_TRUE(outcome(layouts->PJRT_Layouts_PJRT_Client_GetDefaultLayout(&args)).ok());
-  auto serialize = ARGS(PJRT_Layouts_MemoryLayout_Serialize);
-  serialize.layout = args.layout;
-  ASSERT_TRUE(outcome(layouts->PJRT_Layouts_MemoryLayout_Serialize(&serialize)).ok());
-  EXPECT_EQ(std::string(serialize.serialized_bytes, serialize.serialized_bytes_size), "{1,0}");
-  serialize.serialized_layout_deleter(serialize.serialized_layout);
-  auto destroy_layout = ARGS(PJRT_Layouts_MemoryLayout_Destroy);
-  destroy_layout.layout = args.layout;
-  EXPECT_TRUE(outcome(layouts->PJRT_Layouts_MemoryLayout_Destroy(&destroy_layout)).ok());
-  PJRT_LoadedExecutable* loaded = compile(kTwoOutputs);
-  PJRT_Executable* executable = executable_of(loaded);
-  auto outputs = ARGS(PJRT_Layouts_PJRT_Executable_GetOutputLayouts);
-  outputs.executable = executable;
-  EXPECT_TRUE(outcome(layouts->PJRT_Layouts_PJRT_Executable_GetOutputLayouts(&outputs)).ok());
-  EXPECT_EQ(outputs.num_outputs, 2u);
-  destroy_executable(executable);
-  destroy(loaded);
 }
 
 }  // namespace

@@ -88,6 +88,8 @@ class ClientTest : public ::testing::Test {
                   std::vector<std::vector<PJRT_Buffer*>>* results,
                   std::vector<int64_t> non_donatable = {});
   void destroy(PJRT_LoadedExecutable* executable);
+  PJRT_Executable* executable_of(PJRT_LoadedExecutable* loaded);
+  void destroy_executable(PJRT_Executable* executable);
 
   PJRT_Client* client_ = nullptr;
   std::vector<PJRT_Device*> devices_;

@@ -234,4 +234,17 @@ void ClientTest::destroy(PJRT_LoadedExecutable* executable) {
   EXPECT_TRUE(outcome(api().PJRT_LoadedExecutable_Destroy(&args)).ok());
 }
 
+PJRT_Executable* ClientTest::executable_of(PJRT_LoadedExecutable* loaded) {
+  auto args = ARGS(PJRT_LoadedExecutable_GetExecutable);
+  args.loaded_executable = loaded;
+  EXPECT_TRUE(outcome(api().PJRT_LoadedExecutable_GetExecutable(&args)).ok());
+  return args.executable;
+}
+
+void ClientTest::destroy_executable(PJRT_Executable* executable) {
+  auto args = ARGS(PJRT_Executable_Destroy);
+  args.executable = executable;
+  EXPECT_TRUE(outcome(api().PJRT_Executable_Destroy(&args)).ok());
+}
+
 }  // namespace tessera::pjrt_cpu

@@ -37,6 +37,8 @@ absl::Status topology_create(PJRT_TopologyDescription_Create_Args& args) {
   if (args.num_options > 0) TF_RETURN_IF_ERROR(require(args.create_options, "create_options"));
   for (size_t i = 0; i < args.num_options; ++i) {
     const PJRT_NamedValue& option = args.create_options[i];
+    TF_RETURN_IF_ERROR(
+        check_struct_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE, option.struct_size));
     const std::string_view name = view(option.name, option.name_size);
     if (name != "cpu_device_count") {
       return invalid(absl::StrCat("unknown topology option '", name, "'; known: cpu_device_count"));

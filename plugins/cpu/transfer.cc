@@ -285,6 +285,8 @@ absl::Status manager_add_metadata(PJRT_AsyncHostToDeviceTransferManager_AddMetad
   absl::flat_hash_map<std::string, std::string> metadata;
   for (size_t i = 0; i < args.num_metadata; ++i) {
     const PJRT_NamedValue& value = args.transfer_metadata[i];
+    TF_RETURN_IF_ERROR(
+        check_struct_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE, value.struct_size));
     if (value.type != PJRT_NamedValue_kString) return invalid("transfer metadata must be strings");
     metadata[view(value.name, value.name_size)] = view(value.string_value, value.value_size);
   }
