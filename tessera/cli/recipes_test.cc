@@ -13,8 +13,10 @@ TEST(Recipes, EveryOneInTheRepositoryIsValid) {
   ASSERT_NE(source, nullptr) << "set by ctest";
   PosixFileSystem files;
   const std::string folder = join_path(source, "recipes");
+  const Result<std::vector<FileInfo>> listed = files.list(folder);
+  ASSERT_TRUE(listed.ok()) << listed.status();
   int recipes = 0;
-  for (const FileInfo& file : *files.list(folder)) {
+  for (const FileInfo& file : *listed) {
     if (!file.name.ends_with(".yaml")) continue;
     ++recipes;
     const Result<RunConfig> config =

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tessera/base/strings.h"
 
 namespace tessera {
@@ -116,10 +118,11 @@ TEST(RunConfig, AnAxisRuleTakesThePlaceOfTheUsualOne) {
   RunConfig config;
   ASSERT_TRUE(
       load_config(config, "", std::vector<std::string>{"axis_rules.mlp=[tensor, fsdp]"}).ok());
-  for (const AxisRule& rule : config.resolved_axis_rules().rules()) {
-    if (rule.name == "mlp") EXPECT_THAT(rule.axes, ::testing::ElementsAre("tensor", "fsdp"));
-    if (rule.name == "vocab") EXPECT_THAT(rule.axes, ::testing::ElementsAre("tensor"));
-  }
+  std::map<std::string, std::vector<std::string>> axes;
+  const AxisRules rules = config.resolved_axis_rules();
+  for (const AxisRule& rule : rules.rules()) axes[rule.name] = rule.axes;
+  EXPECT_THAT(axes["mlp"], ::testing::ElementsAre("tensor", "fsdp"));
+  EXPECT_THAT(axes["vocab"], ::testing::ElementsAre("tensor"));
 }
 
 TEST(RunConfig, AnAxisRuleForAnUnknownDimensionOrAxisNamesTheNearest) {
