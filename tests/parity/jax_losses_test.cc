@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tessera/models/llama/model.h"
+#include "tessera/runtime/testing.h"
+#include "tessera/train/axis_rules.h"
+#include "tessera/train/compile.h"
+#include "tests/parity/formula.h"
+
+// The trainer's own step against JAX: same weights, same tokens, twenty updates.
+
+namespace tessera::parity {
+namespace {
+
+constexpr double kLearningRate = 1e-3;
+
+RunConfig run_config(const Json& golden) {
+  RunConfig config;
+  config.model.llama = config_of(golden);
+  config.training.batch_size = golden.at("batch");
+  config.training.sequence_length = golden.at("length");
+  config.training.dtype = ComputeType::kF32;
+  config.training.attend_across_documents = true;
+  config.optimizer = {.b1 = 0.9,
+                      .b2 = 0.95,
+                      .epsilon = 1e-8,
+                      .weight_decay = 0.1,
+                      .no_decay = "",  // JAX's step decays every parameter
+                      .clip_norm = 0};
+  return config;
+}
+
+HostArray scalar(float value) {
+  return HostArray::from<float>(DType::kF32, {}, std::span<const float>(&value, 1));
+}
+
+// The initial value of each argument of the step.
+Result<HostArray> initial_value(const ProgramValue& spec, const Tree<HostArray>& params,
+                                const Json& golden) {
+  if (const HostArray* param = params.find(
+          spec.path.starts_with("params.") ? std::string_view(spec.path).substr(7) : "")) {
+    return *param;
+  }
+  const int64_t vocabulary = golden.at("vocabulary");
+  if (spec.path == "batch.tokens") return tokens(100, vocabulary, spec.shape.dims);
+  if (spec.path == "batch.targets") return tokens(101, vocabulary, spec.shape.dims);
+  if (spec.path == "batch.mask") return ones(spec.shape.dims);
+  if (spec.path == "learning_rate") return scalar(kLearningRate);
+  if (spec.path == "step" || spec.path.starts_with("optimizer.")) return HostArray(spec.shape);
+  return internal_error("nobody knows the argument ", spec.path);
+}
+
+// The compiled step with its arguments on the devices of a mesh.
+class Trainer {
+ public:
+  static Result<Trainer> create(const Json& golden, const MeshConfig& axes) {
+    const RunConfig config = run_config(golden);
+    ASSIGN_OR_RETURN(const TracedProgram program,
+                     trace_train_step(Llama(config.model.llama), config));
+    Trainer trainer;
+    ASSIGN_OR_RETURN(trainer.runtime_, tessera::testing::test_runtime());
+    ASSIGN_OR_RETURN(
+        CompiledFunction step,
+        compile_program(*trainer.runtime_, program, "train_step",
+                        tessera::testing::test_mesh(axes.axes()), default_axis_rules()));
+    trainer.step_ = std::make_unique<CompiledFunction>(std::move(step));
+    const Tree<HostArray> params = llama_weights(config.model.llama, {});
+    for (const ProgramValue& argument : trainer.step_->arguments()) {
+      ASSIGN_OR_RETURN(const HostArray value, initial_value(argument, params, golden));
+      ASSIGN_OR_RETURN(Array array, Array::from_host(*trainer.runtime_, value, argument.sharding));
+      RETURN_IF_ERROR(trainer.arguments_.add(argument.path, std::move(array)));
+    }
+    return trainer;
+  }
+
+  // One update; the loss before it.
+  Result<double> step() {
+    ASSIGN_OR_RETURN(const Tree<Array> results, call(*step_, arguments_));
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (const Array* next = results.find(arguments_[i].first)) arguments_.value(i) = *next;
+    }
+    ASSIGN_OR_RETURN(const HostArray loss, results.at("metrics.loss").to_host());
+    return to_doubles(loss)[0];
+  }
+
+ private:
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<CompiledFunction> step_;
+  Tree<Array> arguments_;
+};
+
+void expect_jax_losses(const std::string& file, const MeshConfig& axes) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const Result<Json> golden = load_golden(file);
+  ASSERT_TRUE(golden.ok()) << golden.status();
+  Result<Trainer> trainer = Trainer::create(*golden, axes);
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  const std::vector<double> expected = golden->at("losses");
+  ASSERT_EQ(expected.size(), 20u);
+  double worst = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Result<double> loss = trainer->step();
+    ASSERT_TRUE(loss.ok()) << loss.status();
+    const double error = std::fabs(*loss - expected[i]) / expected[i];
+    worst = std::max(worst, error);
+    ASSERT_LE(error, 1e-4) << "step " << i + 1 << ": " << *loss << ", JAX " << expected[i];
+  }
+  std::cout << "largest relative error " << worst << "\n";
+}
+
+constexpr MeshConfig kOneDevice{.data = 1, .fsdp = 1, .tensor = 1};
+
+TEST(JaxParity, TwentyLossesOfASmallModelAgree) {
+  expect_jax_losses("jax_losses_small.json", kOneDevice);
+}
+
+TEST(JaxParity, TwentyLossesOfASmallModelOnAMeshAgree) {
+  expect_jax_losses("jax_losses_small.json", {.data = 1, .fsdp = 2, .tensor = 2});
+}
+
+TEST(JaxParity, TwentyLossesOfTheBenchmarkModelAgree) {
+  expect_jax_losses("jax_losses_full.json", kOneDevice);
+}
+
+}  // namespace
+}  // namespace tessera::parity
