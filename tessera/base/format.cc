@@ -37,6 +37,30 @@ std::string bytes_text(double bytes) {
   return absl::StrFormat("%.*f %s", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, bytes, unit);
 }
 
+std::string wrapped(std::string_view text, size_t width) {
+  std::string result;
+  size_t used = 0;  // of the present line
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (used > 0 && used + 1 + width_of(word) > width) {
+      result += '\n';
+      used = 0;
+    } else if (used > 0) {
+      result += ' ';
+      ++used;
+    }
+    result += word;
+    used += width_of(word);
+    if (end < text.size() && text[end] == '\n') {
+      result += '\n';
+      used = 0;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
 void TextTable::add(std::vector<std::string> cells) {
   CHECK(cells.size() == right_.size());
   rows_.push_back(std::move(cells));

@@ -14,6 +14,10 @@ std::string count_text(double value);
 /// "512 bytes", "1.50 KiB", "20.0 GiB": three digits.
 std::string bytes_text(double bytes);
 
+/// `text` with line breaks at spaces, so that lines have at most `width` characters where words
+/// allow. Breaks that it has stay.
+std::string wrapped(std::string_view text, size_t width);
+
 /// Rows of cells in aligned columns, two spaces apart.
 class TextTable {
  public:

@@ -23,6 +23,12 @@ TEST(Format, BytesHaveThreeDigitsAndABinaryUnit) {
   EXPECT_EQ(bytes_text(999.0 * 1024), "999 KiB");
 }
 
+TEST(Format, TextIsWrappedAtSpacesAndKeepsItsParagraphs) {
+  EXPECT_EQ(wrapped("one two three\n\nfour", 7), "one two\nthree\n\nfour");
+  EXPECT_EQ(wrapped("incompressible a", 5), "incompressible\na");
+  EXPECT_EQ(wrapped("", 5), "");
+}
+
 TEST(Format, ATableAlignsItsColumnsByCharacters) {
   TextTable table({false, true, false});
   table.add({"nämé", "1", "x"});

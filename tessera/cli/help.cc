@@ -59,7 +59,7 @@ std::string command_help(Command& command) {
   const CommandText text = command.text();
   std::string help = str_cat("usage: tessera ", text.name, text.operands.empty() ? "" : " ",
                              text.operands, " [OPTIONS]\n\n", text.summary, "\n");
-  if (!text.details.empty()) str_append(&help, "\n", text.details, "\n");
+  if (!text.details.empty()) str_append(&help, "\n", wrapped(text.details, 100), "\n");
   help += options_text(command);
   const std::string more = command.more_help();
   if (!more.empty()) str_append(&help, "\n", more);
