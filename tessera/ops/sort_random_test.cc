@@ -60,6 +60,19 @@ TEST(Random, GivesTheShapeAskedFor) {
   EXPECT_EQ(categorical(key, g.parameter(f32({2, 9}))).shape(), (Shape{DType::kS32, {2}}));
 }
 
+// The number of an element needs more than a word then, and the first word must not stay zero.
+TEST(Random, CountsWith64BitsWhereAnArrayHasMoreThan2To32Elements) {
+  const auto wide_nodes = [](Dims dims) {
+    Graph g;
+    random_bits(random_key(g, 7), dims);
+    int wide = 0;
+    for (int32_t i = 0; i < g.size(); ++i) wide += g.node(i).shapes[0].dtype == DType::kU64;
+    return wide;
+  };
+  EXPECT_EQ(wide_nodes({1 << 20, 1 << 12}), 0);
+  EXPECT_GT(wide_nodes({1 << 20, (1 << 12) + 1}), 0);
+}
+
 TEST(Random, ErrorsSayWhatWasGotAndRequired) {
   Graph g;
   const Value key = random_key(g, 7);
