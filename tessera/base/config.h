@@ -83,6 +83,7 @@ class ConfigField {
   /// Where the value was set: "recipe.yaml:12", "command line", or empty for the default.
   const std::string& origin() const { return origin_; }
   bool is_bool() const { return std::holds_alternative<bool*>(target_); }
+  bool is_string() const { return std::holds_alternative<std::string*>(target_); }
   bool is_named_lists() const { return std::holds_alternative<ConfigNamedLists*>(target_); }
 
   /// Sets the bound value. An error leaves it alone and names the origin, the key, what was got and

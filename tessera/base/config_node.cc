@@ -142,6 +142,25 @@ void set_origin(ConfigNode& node, const std::string& origin) {
   for (ConfigNode& item : node.items) set_origin(item, origin);
 }
 
+constexpr char kCommandLine[] = "command line";
+
+// {a: {b: node}} for the path "a.b".
+Result<ConfigNode> at_path(std::string_view path, ConfigNode node) {
+  const std::string origin = node.origin;
+  const std::vector<std::string> names = absl::StrSplit(to_absl(path), '.');
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (name->empty())
+      return invalid_argument(origin, ": the key \"", path, "\" has an empty part");
+    ConfigNode map;
+    map.kind = ConfigNode::Kind::kMap;
+    map.keys.push_back(*name);
+    map.items.push_back(std::move(node));
+    map.origin = origin;
+    node = std::move(map);
+  }
+  return node;
+}
+
 }  // namespace
 
 std::string ConfigNode::describe() const {
@@ -193,7 +212,7 @@ Result<ConfigNode> parse_override(std::string_view override_text) {
     return invalid_argument("command line: \"", override_text,
                             "\" is not an override: section.key=value is required");
   }
-  const std::string origin = "command line";
+  const std::string origin = kCommandLine;
   const std::string_view value = override_text.substr(equals + 1);
   Result<ConfigNode> parsed = parse_yaml(value, origin);
   ConfigNode node;
@@ -205,18 +224,16 @@ Result<ConfigNode> parse_override(std::string_view override_text) {
   if (!node.quoted)
     node.text = std::string(value);  // strings are taken as typed, `#` and `:` included
   set_origin(node, origin);
-  const std::vector<std::string> names = absl::StrSplit(to_absl(path), '.');
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    if (name->empty())
-      return invalid_argument("command line: the key \"", path, "\" has an empty part");
-    ConfigNode map;
-    map.kind = ConfigNode::Kind::kMap;
-    map.keys.push_back(*name);
-    map.items.push_back(std::move(node));
-    map.origin = origin;
-    node = std::move(map);
-  }
-  return node;
+  return at_path(path, std::move(node));
+}
+
+Result<ConfigNode> text_override(std::string_view path, std::string_view text) {
+  ConfigNode node;
+  node.kind = ConfigNode::Kind::kScalar;
+  node.text = std::string(text);
+  node.quoted = true;
+  node.origin = kCommandLine;
+  return at_path(path, std::move(node));
 }
 
 }  // namespace tessera

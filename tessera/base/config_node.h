@@ -35,4 +35,7 @@ Result<ConfigNode> read_yaml(const std::string& path);
 /// as text.
 Result<ConfigNode> parse_override(std::string_view override_text);
 
+/// {a: {b: text}} for the path `a.b`, the text taken as it is: nothing in it is YAML.
+Result<ConfigNode> text_override(std::string_view path, std::string_view text);
+
 }  // namespace tessera

@@ -64,7 +64,10 @@ Result<Parsed> parse(const std::vector<std::string>& arguments, ConfigFields& fi
         return invalid_argument("--", option, " needs a value: ", field->requirement());
       value = arguments[i];
     }
-    ASSIGN_OR_RETURN(const ConfigNode node, parse_override(str_cat(field->path(), "=", value)));
+    // A text, such as a prompt, may look like YAML and is none.
+    ASSIGN_OR_RETURN(const ConfigNode node,
+                     field->is_string() ? text_override(field->path(), value)
+                                        : parse_override(str_cat(field->path(), "=", value)));
     RETURN_IF_ERROR(fields.apply(node));
   }
   return parsed;

@@ -76,6 +76,16 @@ TEST(Program, OptionsAndOperandsMayBeMixed) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(Program, AnOptionsTextIsTakenAsItIs) {
+  for (const char* const text : {"", "null", "7", "# A title", "Note: this", "{a: b}", "[",
+                                 " \"quoted\" ", "one\ntwo", "\"all\"", "- item", "a=b", "--"}) {
+    const std::string word = text;
+    const Outcome outcome = run({"greet", "you", "--word", word});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, word + " you.");
+  }
+}
+
 TEST(Program, AfterTwoDashesEverythingIsAnOperand) {
   EXPECT_EQ(run({"greet", "--", "--loud"}).out, "hello --loud.");
 }

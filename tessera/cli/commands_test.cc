@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "absl/strings/str_split.h"
 #include "tessera/base/filesystem.h"
 #include "tessera/base/log.h"
 #include "tessera/base/strings.h"
@@ -210,6 +211,38 @@ TEST_F(Commands, AMeshThatDoesNotFitTheDevicesIsWrongUsage) {
   const Outcome outcome = run({"mesh", "--devices", "3", "mesh.data=2"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("needs a multiple of 2 devices, and there are 3"));
+}
+
+/// A config as YAML without the notes of where its values came from.
+std::string without_origins(const std::string& yaml) {
+  std::string text;
+  const std::vector<std::string> lines = absl::StrSplit(yaml, '\n');
+  for (const std::string& line : lines) {
+    str_append(&text, line.substr(0, line.find("  #")), "\n");
+  }
+  return text;
+}
+
+TEST_F(Commands, ThePrintedConfigIsARecipeOfTheSameRun) {
+  write("recipe.yaml", "model: {layers: 3}\noptimizer: {no_decay: 'a: b'}\n");
+  const Outcome printed =
+      run({"train", at("recipe.yaml"), "training.seed=7", "--devices", "2", "--print-config"});
+  EXPECT_EQ(printed.code, 0) << printed.err;
+  EXPECT_THAT(printed.out, HasSubstr(str_cat("  layers: 3  # ", at("recipe.yaml"), ":1\n")));
+  EXPECT_THAT(printed.out, HasSubstr("  seed: 7  # command line\n"));
+  EXPECT_THAT(printed.out, HasSubstr("  devices: 2  # command line\n"));
+  write("again.yaml", printed.out);
+  const Outcome again = run({"train", at("again.yaml"), "--print-config"});
+  EXPECT_EQ(without_origins(again.out), without_origins(printed.out));
+}
+
+TEST_F(Commands, TrainingWithoutARecipeOrAnOutputDirectoryIsWrongUsage) {
+  EXPECT_EQ(run({"train"}).code, 2);
+  EXPECT_THAT(run({"train", "training.steps=3"}).err, HasSubstr("the recipe is missing"));
+  write("recipe.yaml", "training: {steps: 3}\n");
+  const Outcome outcome = run({"train", at("recipe.yaml")});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("output_directory is empty"));
 }
 
 TEST_F(Commands, ABadRecipeExitsWithTwoAndNamesItsLine) {

@@ -27,7 +27,7 @@ class DataBuild : public Command {
     f.field("model", tokenizer_.model)
         .help("SentencePiece model to use; empty: train one on the corpus.");
     f.field("vocab_size", tokenizer_.vocab_size)
-        .range(16, 1'048'576)
+        .range(300, 1'048'576)
         .help("Tokens of a model that is trained.");
     f.field("text_key", text_key_).not_empty().help("Key of a JSON line that holds the text.");
     f.field("threads", threads_).range(0, 4096).help("0: one a core.");

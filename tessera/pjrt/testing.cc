@@ -3,16 +3,15 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tessera/pjrt/cpu_environment.h"
+
 namespace tessera::pjrt::testing {
 namespace {
 
-/// Ours takes the count as an option; other CPU plugins read XLA's flag when they are loaded.
+/// Ours takes the count as an option; other CPU plugins may read it from the environment.
 Result<Client> create_client() {
   ASSIGN_OR_RETURN(const std::string path, test_plugin_path());
-  const char* flags = std::getenv("XLA_FLAGS");
-  const std::string more = str_cat(flags == nullptr ? "" : flags,
-                                   " --xla_force_host_platform_device_count=", kTestDevices);
-  setenv("XLA_FLAGS", more.c_str(), 1);
+  prepare_cpu_environment(kTestDevices);
   ASSIGN_OR_RETURN(const Plugin plugin, Plugin::load(path));
   const NamedValue count{"cpu_device_count", int64_t{kTestDevices}};
   auto client = Client::create(plugin, {&count, 1});

@@ -1,5 +1,6 @@
 #include "tessera/runtime/runtime.h"
 
+#include "tessera/pjrt/cpu_environment.h"
 #include "tessera/pjrt/plugin.h"
 #include "tessera/runtime/executable_cache.h"
 
@@ -14,6 +15,7 @@ const Clock& real_clock() {
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
+  if (options.cpu_devices > 0) pjrt::prepare_cpu_environment(options.cpu_devices);
   ASSIGN_OR_RETURN(const pjrt::Plugin plugin, pjrt::Plugin::load(options.plugin));
   std::vector<pjrt::NamedValue> client_options = options.client_options;
   if (options.cpu_devices > 0) {

@@ -28,7 +28,8 @@ struct DispatchState {
 struct RuntimeOptions {
   /// A path or a short name: "cpu", "cuda", "rocm", "tpu".
   std::string plugin = "cpu";
-  /// Devices that a CPU plugin shall make; 0 leaves it to the plugin.
+  /// Devices that a CPU plugin shall make; 0 leaves it to the plugin. Otherwise the environment is
+  /// prepared for it: see pjrt/cpu_environment.h.
   int cpu_devices = 0;
   /// More options of the plugin's own.
   std::vector<pjrt::NamedValue> client_options;

@@ -22,7 +22,7 @@ void TokenizerConfig::fields(ConfigFields& f) {
       .expands_variables()
       .help("SentencePiece: the file of a model to use; empty: train one on the corpus.");
   f.field("vocab_size", vocab_size)
-      .range(16, 1'048'576)
+      .range(300, 1'048'576)
       .help("SentencePiece: tokens of a model that is trained.");
 }
 
@@ -107,6 +107,11 @@ void OptimizerConfig::fields(ConfigFields& f) {
 }
 
 Status OptimizerConfig::validate() const {
+  constexpr size_t kMostCharacters = 1000;  // std::regex recurses, and would overrun the stack
+  if (no_decay.size() > kMostCharacters) {
+    return invalid_argument("no_decay has ", no_decay.size(), " characters; at most ",
+                            kMostCharacters, " are allowed");
+  }
   try {
     std::regex expression(no_decay);
   } catch (const std::regex_error& error) {
@@ -192,6 +197,7 @@ Status check_axis_rules(const RunConfig& config) {
 
 void RunConfig::fields(ConfigFields& f) {
   f.field("output_directory", output_directory)
+      .expands_variables()
       .help("Where checkpoints, metrics and the resolved config go.");
   f.section("model", model, "the network");
   f.section("data", data, "what it learns from");
@@ -228,18 +234,21 @@ Status RunConfig::validate_mesh(int64_t devices) const {
     int64_t size;
     const char* axes;
     int64_t parts;
+    const char* name;  // of the dimension: a recipe's own rule for it cuts it otherwise
   };
   const LlamaConfig& llama = model.llama;
   const Rule rules[] = {
-      {"training.batch_size", training.batch_size, "mesh.data x mesh.fsdp",
-       resolved.batch_shards()},
-      {"model.embed", llama.embed, "mesh.fsdp", resolved.fsdp},
-      {"model.heads", llama.heads, "mesh.tensor", resolved.tensor},
-      {"model.kv_heads", llama.kv_heads, "mesh.tensor", resolved.tensor},
-      {"model.mlp", llama.mlp, "mesh.tensor", resolved.tensor},
-      {"model.vocab_size", llama.vocab_size, "mesh.tensor", resolved.tensor},
+      {"training.batch_size", training.batch_size, "mesh.data x mesh.fsdp", resolved.batch_shards(),
+       "activation_batch"},
+      {"model.embed", llama.embed, "mesh.fsdp", resolved.fsdp, "embed"},
+      {"model.heads", llama.heads, "mesh.tensor", resolved.tensor, "q_heads"},
+      {"model.kv_heads", llama.kv_heads, "mesh.tensor", resolved.tensor, "kv_heads"},
+      {"model.mlp", llama.mlp, "mesh.tensor", resolved.tensor, "mlp"},
+      {"model.vocab_size", llama.vocab_size, "mesh.tensor", resolved.tensor, "vocab"},
   };
   for (const Rule& rule : rules) {
+    const auto is_its_own = [&](const auto& own) { return own.first == rule.name; };
+    if (std::any_of(axis_rules.begin(), axis_rules.end(), is_its_own)) continue;
     if (rule.size % rule.parts == 0) continue;
     const int64_t next = (rule.size / rule.parts + 1) * rule.parts;
     return invalid_argument(rule.key, " is ", rule.size, ", which cannot be cut into ", rule.parts,

@@ -82,6 +82,12 @@ TEST(RunConfig, WhatTheMeshCannotCutEvenlyIsNamedWithAMultiple) {
   EXPECT_THAT(mesh_error({"mesh.tensor=4", "model.mlp=30"}, 4), HasSubstr("model.mlp is 30"));
 }
 
+TEST(RunConfig, WhatARecipesOwnRuleCutsIsNotHeldToTheUsualOne) {
+  EXPECT_EQ(mesh_error({"mesh.tensor=4", "model.mlp=30", "axis_rules={mlp: []}"}, 4), "");
+  EXPECT_THAT(mesh_error({"mesh.tensor=4", "model.mlp=30", "axis_rules={vocab: []}"}, 4),
+              HasSubstr("model.mlp is 30"));
+}
+
 TEST(RunConfig, HeadsThatDoNotFitAreAnErrorWithTheirPlaces) {
   EXPECT_EQ(load_error({"model.kv_heads=3"}),
             "model: heads is 8, which is no multiple of kv_heads, 3: each key head serves the same "

@@ -19,7 +19,9 @@ constexpr double kNever = -1e30;  // a logit that is not drawn
 
 // f32[V] → s32[]: a draw by temperature among the likeliest top_k.
 Value draw(Value logits_V, Value key, const GenerateOptions& options) {
-  if (options.temperature == 0) return argmax(logits_V, 0);
+  // Below this, the quotient leaves f32's range before a second token has a chance.
+  constexpr double kCold = 1e-6;
+  if (options.temperature < kCold) return argmax(logits_V, 0);
   Value logits = logits_V * (1 / options.temperature);
   if (options.top_k > 0 && options.top_k < logits.dim(0)) {
     const Value kept = top_k(logits, options.top_k).values;
@@ -29,16 +31,17 @@ Value draw(Value logits_V, Value key, const GenerateOptions& options) {
   return categorical(key, logits);
 }
 
-// ("params.*", tokens s32[1,T], length s32[], index s32[]) → "token" s32[]: the one after the first
-// `length` tokens.
+// ("params.*", tokens s32[rows,T], of which the first counts, length s32[], index s32[]) → "token"
+// s32[]: the one after the first `length` tokens.
 Result<TracedProgram> trace_next_token(const LanguageModel& model, const TrainingConfig& training,
-                                       int64_t vocabulary, const GenerateOptions& options) {
+                                       int64_t vocabulary, int64_t rows,
+                                       const GenerateOptions& options) {
   TracedProgram program;
   for (const auto& [path, spec] : model.params()) {
     program.arguments.push_back({str_cat("params.", path), spec.shape(), spec.names});
   }
   const size_t params = program.arguments.size();
-  program.arguments.push_back({"tokens", Shape{DType::kS32, {1, training.sequence_length}}, {}});
+  program.arguments.push_back({"tokens", Shape{DType::kS32, {rows, training.sequence_length}}, {}});
   program.arguments.push_back({"length", Shape{DType::kS32, {}}, {}});
   program.arguments.push_back({"index", Shape{DType::kS32, {}}, {}});
   program.results = {{"token", Shape{DType::kS32, {}}, {}}};
@@ -54,7 +57,7 @@ Result<TracedProgram> trace_next_token(const LanguageModel& model, const Trainin
     const Value length = values[params + 1], index = values[params + 2];
     const ComputeOptions compute{.dtype = DType::kF32, .stack = {.scan = training.scan_layers}};
     const Value logits_BTV = model.logits(tree, {.tokens_BT = values[params]}, compute);
-    const Value last_TV = reshape(logits_BTV, {logits_BTV.dim(1), logits_BTV.dim(2)});
+    const Value last_TV = squeeze(slice_in_dim(logits_BTV, 0, 0, 1), {0});
     // A model may have more rows than the tokenizer has tokens: those are never drawn.
     const Value logits_V = slice_in_dim(dynamic_index(last_TV, length - 1.0, 0), 0, 0, vocabulary);
     return std::vector<Value>{
@@ -113,18 +116,22 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, FileSys
                            const GenerateOptions& options) {
   const TrainingConfig& training = session.config.training;
   const int64_t window = training.sequence_length;
+  // The mesh splits a batch: the text is its first row, and the others, as many as the mesh needs,
+  // are not looked at.
+  const int64_t rows = session.config.mesh.batch_shards();
   ASSIGN_OR_RETURN(std::vector<int32_t> tokens, encode_prompt(tokenizer, options, window));
   const size_t prompt_tokens = tokens.size();
   Generated result;
   ASSIGN_OR_RETURN(Tree<Array> arguments, load_params(session, files, options, &result.step));
-  ASSIGN_OR_RETURN(const TracedProgram traced,
-                   trace_next_token(*session.model, training, tokenizer.vocab_size(), options));
+  ASSIGN_OR_RETURN(
+      const TracedProgram traced,
+      trace_next_token(*session.model, training, tokenizer.vocab_size(), rows, options));
   ASSIGN_OR_RETURN(
       const CompiledFunction next_token,
       compile_program(*session.runtime, traced, "next_token", session.mesh, session.rules));
   for (int64_t i = 0; i < options.max_tokens; ++i) {
     const int64_t visible = std::min<int64_t>(static_cast<int64_t>(tokens.size()), window);
-    HostArray host(Shape{DType::kS32, {1, window}});
+    HostArray host(Shape{DType::kS32, {rows, window}});
     std::copy(tokens.end() - visible, tokens.end(), host.as<int32_t>().begin());
     Tree<Array> call_arguments = arguments;
     ASSIGN_OR_RETURN(Array row, Array::from_host(*session.runtime, host,

@@ -9,18 +9,21 @@
 namespace tessera {
 namespace {
 
-// How many leading bytes of the file hold whole lines of updates up to `resume_step`.
-size_t bytes_to_keep(std::string_view text, int64_t resume_step) {
-  size_t kept = 0;
+// Whether a line is one of ours, of an update up to `resume_step`.
+bool stays(std::string_view text, int64_t resume_step) {
+  const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return line.is_object() && line.contains("step") && line["step"].is_number_integer() &&
+         line["step"].get<int64_t>() <= resume_step;
+}
+
+// The whole lines of updates up to `resume_step`; a damaged one costs no other.
+std::string lines_to_keep(std::string_view text, int64_t resume_step) {
+  std::string kept;
   while (true) {
-    const size_t end = text.find('\n', kept);
+    const size_t end = text.find('\n');
     if (end == std::string_view::npos) return kept;
-    const Json line =
-        Json::parse(text.substr(kept, end - kept), nullptr, /*allow_exceptions=*/false);
-    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer())
-      return kept;
-    if (line["step"].get<int64_t>() > resume_step) return kept;
-    kept = end + 1;
+    if (stays(text.substr(0, end), resume_step)) kept += text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
   }
 }
 
@@ -83,9 +86,8 @@ Result<std::unique_ptr<MetricsSink>> make_json_sink(const std::string& path, int
   RETURN_IF_ERROR(files.create_dirs(parent_path(path)));
   if (files.exists(path)) {
     ASSIGN_OR_RETURN(const std::string text, files.read_file(path));
-    const size_t kept = bytes_to_keep(text, resume_step);
-    if (kept < text.size())
-      RETURN_IF_ERROR(files.write_file_atomic(path, std::string_view(text).substr(0, kept)));
+    const std::string kept = lines_to_keep(text, resume_step);
+    if (kept.size() < text.size()) RETURN_IF_ERROR(files.write_file_atomic(path, kept));
   }
   ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.append_file(path));
   return std::make_unique<JsonSink>(path, std::move(file), facts, clock);

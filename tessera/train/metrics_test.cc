@@ -177,6 +177,15 @@ TEST(JsonMetrics, ATornLineIsCutOffEvenWhenNoStepIs) {
   EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 6));
 }
 
+TEST(JsonMetrics, ADamagedLineCostsNoOtherLine) {
+  TempFolder files;
+  FakeClock clock;
+  auto damaged = *files.disk.create_file(files.at("metrics.jsonl"));
+  ASSERT_TRUE(damaged->append("{\"step\":1}\n\xff{\"step\":2}\n\n[2]\n{\"step\":3}\n").ok());
+  auto sink = *make_json_sink(files.at("metrics.jsonl"), 5, kFacts, files.disk, clock);
+  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 3));
+}
+
 TEST(JsonMetrics, ANewRunStartsANewFile) {
   TempFolder files;
   FakeClock clock;

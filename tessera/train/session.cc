@@ -1,7 +1,6 @@
 #include "tessera/train/session.h"
 
 #include "tessera/models/llama/model.h"
-#include "tessera/train/axis_rules.h"
 #include "tessera/train/compile.h"
 
 namespace tessera {
@@ -21,8 +20,9 @@ Result<Session> Session::open(RunConfig config) {
   RETURN_IF_ERROR(config.validate_mesh(devices));
   ASSIGN_OR_RETURN(config.mesh, config.mesh.resolved(devices));
   ASSIGN_OR_RETURN(Mesh mesh, make_mesh(*runtime, config.mesh));
+  AxisRules rules = config.resolved_axis_rules();
   return Session{std::move(config), std::move(model), std::move(runtime), std::move(mesh),
-                 default_axis_rules()};
+                 std::move(rules)};
 }
 
 }  // namespace tessera

@@ -37,6 +37,25 @@ Status check_matches(const CheckpointReader& reader, const ArgumentSpec& spec) {
       ": train with the config that it was saved with, or into another output_directory");
 }
 
+std::string_view branch_of(std::string_view path) { return path.substr(0, path.find('.')); }
+
+// What the checkpoint has beside `specs` in the same branches would be dropped without a word.
+Status check_complete(const CheckpointReader& reader, std::span<const ArgumentSpec> specs) {
+  std::set<std::string_view> wanted, branches;
+  for (const ArgumentSpec& spec : specs) {
+    wanted.insert(spec.path);
+    branches.insert(branch_of(spec.path));
+  }
+  for (const ArrayRecord& array : reader.manifest().arrays) {
+    const std::string& path = array.spec.name;
+    if (wanted.contains(path) || !branches.contains(branch_of(path))) continue;
+    return failed_precondition(
+        "checkpoint ", reader.folder(), " holds ", path, ", which the model has no place for",
+        ": train with the config that it was saved with, or into another output_directory");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state) {
@@ -51,6 +70,7 @@ Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const AxisRules& rules,
                             const Mesh& mesh) {
   Tree<Array> state;
+  RETURN_IF_ERROR(check_complete(reader, specs));
   for (const ArgumentSpec& spec : specs) {
     RETURN_IF_ERROR(check_matches(reader, spec));
     ASSIGN_OR_RETURN(const ProgramValue value,

@@ -14,7 +14,8 @@ namespace tessera {
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state);
 
 /// Reads the arrays that `specs` name onto the mesh, as the rules lay them out; each device's part
-/// only. Errors: an array that the checkpoint lacks, or has with another shape or dtype; damage.
+/// only. Errors: an array that the checkpoint lacks, or has with another shape or dtype; one that
+/// it has beside `specs` in a branch of theirs ("params"); damage.
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const AxisRules& rules,
                             const Mesh& mesh);

@@ -5,12 +5,14 @@
 
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
+#include "tessera/base/json.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/gemm_peak.h"
 #include "tessera/train/metrics_console.h"
 #include "tessera/train/metrics_json.h"
 #include "tessera/train/metrics_tensorboard.h"
 #include "tessera/train/progress.h"
+#include "tessera/train/run_lock.h"
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
 
@@ -61,7 +63,9 @@ class Trainer {
 
   Status evaluate();
   Status save();
+  void describe(Manifest& manifest) const;
   void note_save(const SaveResult& result);
+  void report_finished_save();
 
   bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
 
@@ -79,9 +83,11 @@ class Trainer {
   Tree<Array> state_;
   int64_t step_ = 0;             // dispatched
   int64_t saved_step_ = -1;      // of the newest checkpoint that is known to be good
+  bool saving_ = false;          // a save was begun whose end was not reported
   int64_t requested_step_ = -1;  // of the newest save that was begun
   std::deque<Pending> pending_;
   absl::Duration last_completion_;
+  std::optional<double> last_loss_;  // of the newest complete step
   TrainOutcome outcome_;
 };
 
@@ -124,8 +130,7 @@ void Trainer::print_facts(const CompiledFunction& step_program) {
   if (const auto memory = step_program.executable().memory_stats(); memory.ok()) {
     log_info("memory a device: state and batch ",
              bytes_text(static_cast<double>(memory->argument_bytes)), ", temporary ",
-             bytes_text(static_cast<double>(memory->temp_bytes)), ", program ",
-             bytes_text(static_cast<double>(memory->code_bytes)));
+             bytes_text(static_cast<double>(memory->temp_bytes)));
   }
   log_info("compiled train_step in ", absl::StrFormat("%.2f s", step_program.compile_seconds()));
   if (facts_.peak_flops_per_device) {
@@ -144,6 +149,13 @@ Status Trainer::start_state() {
     for (const SkippedCheckpoint& skipped : latest.skipped)
       log_warning("skipped ", skipped.folder, ": ", skipped.reason);
     if (latest.step) return resume(*latest.step);
+    // To begin anew here would throw away the metrics of all that was trained.
+    if (!latest.skipped.empty()) {
+      return data_loss(
+          "no checkpoint in ", manager_.directory(),
+          " is good, so the run cannot go on: bring one back, or begin anew by moving ",
+          manager_.directory(), " away or choosing another output_directory");
+    }
   }
   ASSIGN_OR_RETURN(const TracedProgram program, trace_init(*session_.model, config_.training));
   ASSIGN_OR_RETURN(const CompiledFunction init, compile_program(*session_.runtime, program, "init",
@@ -221,6 +233,7 @@ Status Trainer::complete_one() {
     metrics.extra.push_back({"cross_entropy", scalar_of(cross_entropy)});
   }
   metrics_.step(metrics);
+  last_loss_ = metrics.loss;
   last_completion_ = now;
   return absl::OkStatus();
 }
@@ -294,18 +307,31 @@ Status Trainer::save() {
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
   if (const auto last = saver_.wait()) note_save(*last);
   ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, state_));
-  RunConfig config = config_;
-  request.manifest.config_json = ConfigFields(config).to_json().dump();
-  request.manifest.data_json = data_.train->state().dump();
+  describe(request.manifest);
   saver_.save(std::move(request));
   requested_step_ = step_;
+  saving_ = true;
   last_completion_ = environment_.clock.elapsed();
   return absl::OkStatus();
+}
+
+void Trainer::describe(Manifest& manifest) const {
+  manifest.saved_unix_s = absl::ToUnixSeconds(environment_.clock.now());
+  Json mesh = Json::object();
+  for (const MeshAxis& axis : session_.mesh.axes()) mesh[axis.name] = axis.size;
+  manifest.mesh_json = mesh.dump();
+  RunConfig config = config_;
+  // A path may hold bytes that are not UTF-8, which JSON has no way to say.
+  manifest.config_json =
+      ConfigFields(config).to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
+  manifest.data_json = data_.train->state().dump();
+  if (last_loss_) manifest.metrics_json = Json{{"loss", *last_loss_}}.dump();
 }
 
 // The run goes on when a save fails: what is in memory is worth more than a clean exit; but it is
 // never forgotten.
 void Trainer::note_save(const SaveResult& result) {
+  saving_ = false;
   if (result.status.ok()) {
     if (result.step > saved_step_) {
       log_info("saved checkpoint ", checkpoint_folder(manager_.directory(), result.step), " (",
@@ -319,17 +345,23 @@ void Trainer::note_save(const SaveResult& result) {
   if (outcome_.save_failure.ok()) outcome_.save_failure = result.status;
 }
 
+void Trainer::report_finished_save() {
+  if (!saving_ || !saver_.idle()) return;
+  if (const auto last = saver_.wait()) note_save(*last);
+}
+
 Result<TrainOutcome> Trainer::run() {
   last_completion_ = environment_.clock.elapsed();
   if (step_ >= config_.training.steps) {
     log_info("the run is complete: ", step_, " of ", config_.training.steps,
              " steps; raise training.steps to go on");
   }
-  bool evaluated = false;
+  bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
   while (step_ < config_.training.steps && !outcome_.stopped) {
     RETURN_IF_ERROR(dispatch());
     evaluated = false;
     if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
+    report_finished_save();
     if (due(config_.training.eval_interval)) {
       RETURN_IF_ERROR(evaluate());
       evaluated = true;
@@ -349,12 +381,13 @@ Result<TrainOutcome> Trainer::run() {
 }  // namespace
 
 Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
+  RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
+  ASSIGN_OR_RETURN(const RunLock lock, RunLock::take(config.output_directory));
   ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, environment.files));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
   ASSIGN_OR_RETURN(Session session, Session::open(config));
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
-  RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
   Trainer trainer(std::move(session), std::move(data), environment);
   RETURN_IF_ERROR(trainer.prepare());
   return trainer.run();

@@ -30,6 +30,8 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
       {{"plugin.devices=3", "mesh.data=2"}, 2, {"mesh", "3"}},
       {{"plugin.devices=4", "mesh.fsdp=4", "training.batch_size=6"}, 2, {"batch_size", "6"}},
       {{"plugin.devices=4", "mesh.tensor=4"}, 2, {"kv_heads"}},
+      {{"optimizer.no_decay=" + std::string(20000, '(')}, 2, {"no_decay", "20000"}},
+      {{"output_directory=${TESSERA_NOT_SET}/run"}, 2, {"output_directory", "TESSERA_NOT_SET"}},
   };
   for (const BadSetting& bad : cases) {
     const Ended ended = workspace.train(bad.overrides);
@@ -38,6 +40,15 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
       EXPECT_THAT(ended.err, HasSubstr(part)) << bad.overrides[0];
     EXPECT_FALSE(std::filesystem::exists(workspace.path("run"))) << bad.overrides[0];
   }
+}
+
+TEST(BadInput, ADimensionThatARuleOfTheRecipeCannotCutIsNamed) {
+  const Workspace workspace;
+  const Ended ended = workspace.train(
+      {"plugin.devices=2", "mesh.fsdp=2", "model.mlp=65", "axis_rules={mlp: [fsdp]}"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("params.layers.mlp"), HasSubstr("65"), HasSubstr("fsdp=2")));
 }
 
 TEST(BadInput, AnUnknownKeyNamesTheLineOfTheRecipe) {
@@ -97,6 +108,30 @@ TEST(BadInput, ACheckpointOfAnotherModelNamesTheParameter) {
   const Ended ended = workspace.train({"model.mlp=128"});
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("output_directory")));
+}
+
+TEST(BadInput, ACheckpointWithMoreThanTheModelNamesTheParameter) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2"}).exit_code, 0);
+  for (const char* command : {"train", "generate"}) {
+    const Ended ended = workspace.run({command, "recipe.yaml", "model.tied_embeddings=true"});
+    EXPECT_EQ(ended.exit_code, 1) << command;
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("params."), HasSubstr("output_directory"))) << command;
+  }
+}
+
+TEST(BadInput, OutputThatCannotBeWrittenIsAnErrorAndLandsInNoOtherFile) {
+  const Workspace workspace;
+  for (const char* redirection : {">/dev/full", ">&-"}) {
+    const Ended ended =
+        workspace.shell(std::string("\"$tessera\" mesh recipe.yaml ") + redirection);
+    EXPECT_EQ(ended.exit_code, 1) << redirection;
+    EXPECT_THAT(ended.err, HasSubstr("standard output")) << redirection;
+  }
+  const Ended ended = workspace.shell(
+      "exec <&- >&- 2>&-; \"$tessera\" data build corpus --output store --tokenizer bytes");
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_EQ(workspace.run({"data", "stat", "store"}).exit_code, 0);
 }
 
 TEST(BadInput, APluginThatIsNotThereListsWhereItWasLookedFor) {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 namespace tessera::e2e {
 namespace {
@@ -34,18 +35,16 @@ std::string program() {
   return std::string(build ? build : "build/release") + "/bin/tessera";
 }
 
-// The child, which becomes the program; never returns.
-[[noreturn]] void become(const std::string& folder, const std::vector<std::string>& arguments,
-                         int out, int err) {
+// The child, which becomes the command; never returns.
+[[noreturn]] void become(const std::string& folder, std::vector<std::string> command, int out,
+                         int err) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   if (chdir(folder.c_str()) != 0) _exit(126);
-  std::string name = program();
-  std::vector<std::string> copies = arguments;
-  std::vector<char*> argv = {name.data()};
-  for (std::string& argument : copies) argv.push_back(argument.data());
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
-  execv(name.c_str(), argv.data());
+  execv(argv[0], argv.data());
   _exit(127);
 }
 
@@ -101,12 +100,11 @@ std::string Workspace::read(const std::string& name) const {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Ended Workspace::run(const std::vector<std::string>& arguments,
-                     const LineWatcher& on_error_line) const {
+Ended Workspace::start(std::vector<std::string> command, const LineWatcher& on_error_line) const {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
-  if (child == 0) become(folder_, arguments, out[1], err[1]);
+  if (child == 0) become(folder_, std::move(command), out[1], err[1]);
   close(out[1]);
   close(err[1]);
   Stream streams[] = {{out[0], "", 0}, {err[0], "", 0}};
@@ -133,6 +131,17 @@ Ended Workspace::run(const std::vector<std::string>& arguments,
   close(err[0]);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), streams[0].text,
           streams[1].text};
+}
+
+Ended Workspace::run(const std::vector<std::string>& arguments,
+                     const LineWatcher& on_error_line) const {
+  std::vector<std::string> command = {program()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return start(std::move(command), on_error_line);
+}
+
+Ended Workspace::shell(const std::string& script) const {
+  return start({"/bin/sh", "-c", "tessera=$0\n" + script, program()}, {});
 }
 
 Ended Workspace::train(std::vector<std::string> overrides, const LineWatcher& on_error_line) const {

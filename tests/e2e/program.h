@@ -33,6 +33,8 @@ class Workspace {
   /// by its return value.
   using LineWatcher = std::function<std::optional<int>(const std::string& line)>;
   Ended run(const std::vector<std::string>& arguments, const LineWatcher& on_error_line = {}) const;
+  /// Runs a shell's script here, in which "$tessera" is the program.
+  Ended shell(const std::string& script) const;
   /// `tessera train recipe.yaml OVERRIDES`.
   Ended train(std::vector<std::string> overrides, const LineWatcher& on_error_line = {}) const;
 
@@ -41,6 +43,8 @@ class Workspace {
   std::map<int, std::string> losses(const std::string& output) const;
 
  private:
+  Ended start(std::vector<std::string> command, const LineWatcher& on_error_line) const;
+
   std::string folder_;
 };
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "tests/e2e/program.h"
 
@@ -83,6 +84,32 @@ TEST(Resume, AKilledRunLosesAtMostTheStepsSinceItsLastCheckpoint) {
   EXPECT_EQ(workspace.losses("run"), workspace.losses("whole"));
 }
 
+TEST(Resume, ARunThatIsCompleteAddsNothing) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=3"}).exit_code, 0);
+  const std::string metrics = workspace.read("run/metrics.jsonl");
+  EXPECT_THAT(metrics, HasSubstr("eval_loss"));
+  const Ended again = workspace.train({"training.steps=3"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("complete"));
+  EXPECT_EQ(workspace.read("run/metrics.jsonl"), metrics);
+}
+
+TEST(Resume, ASecondRunIsKeptOutOfTheFolderOfOneThatGoesOn) {
+  const Workspace workspace;
+  std::optional<Ended> second;
+  const Ended first = workspace.train({"training.steps=100000"},
+                                      [&](const std::string& line) -> std::optional<int> {
+                                        if (second || !reported_step(line)) return std::nullopt;
+                                        second = workspace.train({"training.steps=100000"});
+                                        return SIGTERM;
+                                      });
+  ASSERT_TRUE(second) << first.err;
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second->exit_code, 1);
+  EXPECT_THAT(second->err, HasSubstr("run is in use"));
+}
+
 TEST(Resume, AnotherMeshGoesOnWithTheSameLosses) {
   const Workspace workspace;
   ASSERT_EQ(workspace.train({"output_directory=whole"}).exit_code, 0);
@@ -112,6 +139,17 @@ TEST(Resume, ADamagedCheckpointIsNamedAndTheOlderOneTaken) {
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("params.layers.mlp.up.kernel"));
   EXPECT_THAT(again.err, HasSubstr("at step 4"));
+}
+
+TEST(Resume, ARunWithoutAGoodCheckpointDoesNotBeginAnew) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=3"}).exit_code, 0);
+  const std::string metrics = workspace.read("run/metrics.jsonl");
+  workspace.write("run/checkpoints/3/checkpoint.json", "{}");
+  const Ended again = workspace.train({"training.steps=4"});
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("no checkpoint in run/checkpoints is good"));
+  EXPECT_EQ(workspace.read("run/metrics.jsonl"), metrics);
 }
 
 }  // namespace

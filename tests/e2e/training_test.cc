@@ -22,6 +22,9 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
       {"data2_fsdp2", {"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"}},
       {"fsdp2_tensor2", {"plugin.devices=4", "mesh.fsdp=2", "mesh.tensor=2"}},
       {"data2_fsdp2_tensor2", {"plugin.devices=8", "mesh.data=2", "mesh.fsdp=2", "mesh.tensor=2"}},
+      {"own_axis_rules",
+       {"plugin.devices=4", "mesh.fsdp=2", "mesh.tensor=2",
+        "axis_rules={embed: [], activation_batch: [fsdp], mlp: [fsdp, tensor], vocab: []}"}},
       {"unrolled", {"training.scan_layers=false"}},
       {"remat", {"training.remat=true"}},
       {"unrolled_remat_fsdp2",
@@ -58,6 +61,9 @@ TEST(Training, SaysAtItsStartWhatItWillDoAndWritesItsMetrics) {
   }
   EXPECT_EQ(workspace.losses("run").size(), 12u);
   EXPECT_FALSE(std::filesystem::is_empty(workspace.path("run/tensorboard")));
+  const Ended list = workspace.run({"checkpoint", "ls", "run"});
+  EXPECT_THAT(list.out, ::testing::AllOf(HasSubstr("step 12  20"), HasSubstr("loss "),
+                                         HasSubstr("data 1 x fsdp 1")));
 }
 
 TEST(Training, ALossThatIsNotFiniteEndsTheRunBeforeItIsSaved) {
@@ -89,10 +95,26 @@ TEST(Generation, IsTheSameForTheSameSeedAndSaysWhatIsWrong) {
   const Ended greedy =
       workspace.run({"generate", "recipe.yaml", "--prompt", "Line", "--temperature", "0"});
   EXPECT_EQ(greedy.exit_code, 0) << greedy.err;
+  const Ended cold =
+      workspace.run({"generate", "recipe.yaml", "--prompt", "Line", "--temperature", "1e-300"});
+  EXPECT_EQ(cold.out, greedy.out);
   const Ended longer =
       workspace.run({"generate", "recipe.yaml", "--prompt", std::string(100, 'x')});
   EXPECT_EQ(longer.exit_code, 1);
   EXPECT_THAT(longer.err, HasSubstr("window"));
+}
+
+TEST(Generation, WorksOnTheMeshThatTrainedAndGivesTheTextOfOneDevice) {
+  const Workspace workspace;
+  const std::vector<std::string> mesh = {"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"};
+  ASSERT_EQ(workspace.train(mesh).exit_code, 0);
+  std::vector<std::string> arguments = {"generate", "recipe.yaml",   "--prompt",
+                                        "Line",     "--temperature", "0"};
+  const Ended one = workspace.run(arguments);
+  arguments.insert(arguments.end(), mesh.begin(), mesh.end());
+  const Ended four = workspace.run(arguments);
+  ASSERT_EQ(four.exit_code, 0) << four.err;
+  EXPECT_EQ(four.out, one.out);
 }
 
 TEST(Generation, SaysThatThereIsNoCheckpoint) {

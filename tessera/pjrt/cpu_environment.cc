@@ -1,0 +1,23 @@
+#include "tessera/pjrt/cpu_environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "tessera/base/strings.h"
+
+namespace tessera::pjrt {
+
+void prepare_cpu_environment(int devices) {
+  constexpr const char* kFlag = "--xla_force_host_platform_device_count=";
+  const char* old_flags = std::getenv("XLA_FLAGS");
+  const std::string flags = old_flags == nullptr ? "" : old_flags;
+  if (flags.find(kFlag) == std::string::npos) {
+    setenv("XLA_FLAGS", str_cat(flags, flags.empty() ? "" : " ", kFlag, devices).c_str(), 1);
+  }
+  const int threads = std::max<int>(std::thread::hardware_concurrency(), 4 * devices);
+  setenv("PJRT_NPROC", str_cat(threads).c_str(), 0);
+}
+
+}  // namespace tessera::pjrt
