@@ -40,8 +40,9 @@ RotaryTables rotary_tables(Value positions, int64_t head_dim, double theta) {
   const int64_t half = head_dim / 2;
   std::vector<float> frequencies(half);
   for (int64_t i = 0; i < half; ++i) {
-    frequencies[i] = static_cast<float>(
-        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim)));
+    // In f32 as the field's other programs do, so that weights trained there see the same angles.
+    frequencies[i] = 1.0f / std::pow(static_cast<float>(theta),
+                                     static_cast<float>(2 * i) / static_cast<float>(head_dim));
   }
   const Value frequency =
       constant(positions.graph(),

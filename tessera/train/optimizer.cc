@@ -1,8 +1,8 @@
 #include "tessera/train/optimizer.h"
 
-#include <cmath>
 #include <regex>
 
+#include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/shape.h"
@@ -26,8 +26,8 @@ AdamwResult adamw(const Tree<Value>& params, const Tree<Value>& grads, const Tre
   const std::regex no_decay(config.no_decay);
   const bool decays_all = config.no_decay.empty();
   // 1 - b^count: what the moments, which began at zero, have seen of the whole weight.
-  const Value mu_seen = 1.0 - exp(step.count * std::log(config.b1));
-  const Value nu_seen = 1.0 - exp(step.count * std::log(config.b2));
+  const Value mu_seen = 1.0 - pow(scalar_like(step.count, config.b1), step.count);
+  const Value nu_seen = 1.0 - pow(scalar_like(step.count, config.b2), step.count);
   AdamwResult result;
   Tree<Value> mus, nus;
   for (const auto& [path, param] : params) {
