@@ -17,7 +17,10 @@ void prepare_cpu_environment(int devices) {
     setenv("XLA_FLAGS", str_cat(flags, flags.empty() ? "" : " ", kFlag, devices).c_str(), 1);
   }
   const int threads = std::max<int>(std::thread::hardware_concurrency(), 4 * devices);
-  setenv("PJRT_NPROC", str_cat(threads).c_str(), 0);
+  const char* old_threads = std::getenv("PJRT_NPROC");
+  if (old_threads == nullptr || std::atoi(old_threads) < threads) {
+    setenv("PJRT_NPROC", str_cat(threads).c_str(), 1);
+  }
 }
 
 }  // namespace tessera::pjrt

@@ -33,13 +33,20 @@ TEST(CpuEnvironment, GivesEachDeviceEnoughThreads) {
   EXPECT_STREQ(std::getenv("XLA_FLAGS"), "--xla_force_host_platform_device_count=500");
 }
 
-TEST(CpuEnvironment, LeavesWhatTheUserHasSet) {
+TEST(CpuEnvironment, RaisesTooFewThreads) {
   SavedVariable flags("XLA_FLAGS"), threads("PJRT_NPROC");
-  setenv("PJRT_NPROC", "3", 1);
+  prepare_cpu_environment(300);
+  prepare_cpu_environment(400);
+  EXPECT_STREQ(std::getenv("PJRT_NPROC"), "1600");
+}
+
+TEST(CpuEnvironment, LeavesFlagsAndMoreThreadsThatTheUserHasSet) {
+  SavedVariable flags("XLA_FLAGS"), threads("PJRT_NPROC");
+  setenv("PJRT_NPROC", "3000", 1);
   setenv("XLA_FLAGS", "--xla_dump_to=x", 1);
   prepare_cpu_environment(2);
   prepare_cpu_environment(5);
-  EXPECT_STREQ(std::getenv("PJRT_NPROC"), "3");
+  EXPECT_STREQ(std::getenv("PJRT_NPROC"), "3000");
   EXPECT_STREQ(std::getenv("XLA_FLAGS"),
                "--xla_dump_to=x --xla_force_host_platform_device_count=2");
 }
