@@ -103,6 +103,9 @@ bool parse_node(const ConfigNode& node, T& value) {
     value = std::move(items);
     return true;
   } else {
+    // `key=` and `key=null`: on the command line a string is taken as typed.
+    const bool is_typed_string = std::is_same_v<T, std::string> && node.origin == "command line";
+    if (node.kind == Kind::kNull && is_typed_string) return parse_scalar(node.text, value);
     if (node.kind != Kind::kScalar) return false;
     if (node.quoted && !std::is_same_v<T, std::string>) return false;
     return parse_scalar(node.text, value);

@@ -51,6 +51,7 @@ struct OptimizerConfig {
 
 struct Config {
   std::string run = "first";
+  std::string label = "none";
   bool resume = true;
   int64_t tokens = 0;
   uint64_t seed = 0;
@@ -61,6 +62,7 @@ struct Config {
   ConfigNamedLists rules = {{"embed", {"fsdp"}}, {"mlp", {"tensor"}}};
   void fields(ConfigFields& f) {
     f.field("run", run).not_empty();
+    f.field("label", label);
     f.field("resume", resume);
     f.field("tokens", tokens).at_least(0);
     f.field("seed", seed);
@@ -158,6 +160,14 @@ TEST(Config, AnOverrideOfAStringIsTakenAsTyped) {
   Config config;
   ASSERT_TRUE(read_into(config, "", {"run=x: [y # {z=1"}).ok());
   EXPECT_EQ(config.run, "x: [y # {z=1");
+}
+
+TEST(Config, AnOverrideOfAStringMayBeEmptyOrTheWordNull) {
+  Config config;
+  ASSERT_TRUE(read_into(config, "", {"run=null", "label=x", "label="}).ok());
+  EXPECT_EQ(config.run, "null");
+  EXPECT_EQ(config.label, "");
+  EXPECT_THAT(message("", {"tokens="}), HasSubstr("tokens is nothing: an integer"));
 }
 
 TEST(Config, AnOverrideMayReachIntoATableOrGiveAWholeSection) {

@@ -18,7 +18,7 @@
 namespace tessera::e2e {
 namespace {
 
-constexpr int kMostSeconds = 120;  // a run that hangs ends here, with exit code 137
+constexpr int kMostSeconds = 280;  // a run that hangs ends here, with exit code 137
 
 const char kRecipe[] = R"(output_directory: run
 data: {store: tokens, corpus: [corpus], tokenizer: {kind: bytes}, validation_fraction: 0.1}

@@ -99,7 +99,10 @@ void expect_jax_losses(const std::string& file, const MeshConfig& axes) {
   Result<Trainer> trainer = Trainer::create(*golden, axes);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const std::vector<double> expected = golden->at("losses");
+  const std::vector<double> nudged = golden->at("losses_nudged");
   ASSERT_EQ(expected.size(), 20u);
+  ASSERT_EQ(nudged.size(), 20u);
+  double apart = 0;  // the most that one bit in one weight has carried JAX from itself up to here
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const Result<double> loss = trainer->step();
@@ -110,7 +113,11 @@ void expect_jax_losses(const std::string& file, const MeshConfig& axes) {
       std::cout << "step " << i + 1 << ": " << *loss << ", JAX " << expected[i]
                 << ", relative error " << error << "\n"
                 << std::flush;
-    EXPECT_LE(error, 1e-4) << "step " << i + 1 << ": " << *loss << ", JAX " << expected[i];
+    apart = std::max(apart, std::fabs(nudged[i] - expected[i]) / expected[i]);
+    // 1e-4, except where the run has become unstable and JAX does not agree with itself to that.
+    EXPECT_LE(error, std::max(1e-4, 3 * apart))
+        << "step " << i + 1 << ": " << *loss << ", JAX " << expected[i]
+        << ", and with one bit changed " << nudged[i];
   }
   std::cout << "largest relative error " << worst << "\n";
 }
