@@ -30,7 +30,7 @@ function(tessera_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   # On the way to ctest an empty property is dropped and a list is taken apart, and what follows is then misread: so no
   # empty LABELS, and each variable in a property of its own.
-  set(properties TIMEOUT 300 ENVIRONMENT TESSERA_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+  set(properties TIMEOUT 900 ENVIRONMENT TESSERA_SOURCE_DIR=${CMAKE_SOURCE_DIR}
     ENVIRONMENT_MODIFICATION TESSERA_BUILD_DIR=set:${CMAKE_BINARY_DIR})
   if(arg_LABELS)
     list(APPEND properties LABELS ${arg_LABELS})
