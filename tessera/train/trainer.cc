@@ -77,7 +77,7 @@ class Trainer {
   CheckpointManager manager_;
   CheckpointSaver saver_;
 
-  std::optional<CompiledFunction> init_, train_step_, eval_step_;
+  std::optional<CompiledFunction> train_step_, eval_step_;
   RunFacts facts_;
   MetricsLogger metrics_;
   Tree<Array> state_;
