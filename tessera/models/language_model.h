@@ -20,6 +20,12 @@ struct DecoderInputs {
       {};  ///< s32; attention stays inside a segment; one segment a row unless given
 };
 
+struct ModelOutput {
+  Value logits_BTV;         ///< in the compute dtype
+  Value aux_loss_sum = {};  ///< f32[]: the model's own losses, weighted, summed over the batch's
+                            ///< rows, so that parts of a batch add up; undefined: it has none
+};
+
 /// A decoder that gives each position the logits of the token after it. Immutable; safe to use from
 /// several threads.
 class LanguageModel {
@@ -27,9 +33,8 @@ class LanguageModel {
   virtual ~LanguageModel() = default;
   /// Its parameters, with the paths they have in states and checkpoints below "params".
   virtual Tree<ParamSpec> params() const = 0;
-  /// [B,T,V] in the compute dtype.
-  virtual Value logits(const Tree<Value>& params, const DecoderInputs& inputs,
-                       const ComputeOptions& options) const = 0;
+  virtual ModelOutput forward(const Tree<Value>& params, const DecoderInputs& inputs,
+                              const ComputeOptions& options) const = 0;
   virtual int64_t vocab_size() const = 0;
   /// FLOP of a training step on `batch` sequences of `length` tokens, forward and backward, without
   /// recomputation.

@@ -2,9 +2,17 @@
 
 namespace tessera {
 
+std::vector<MeshAxis> named_axes(const Mesh& mesh) {
+  std::vector<MeshAxis> axes;
+  for (const MeshAxis& axis : mesh.axes()) {
+    if (axis.size > 1) axes.push_back(axis);
+  }
+  return axes.empty() ? std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()) : axes;
+}
+
 std::string shardy_mesh(const Mesh& mesh) {
   std::string axes;
-  for (const MeshAxis& axis : mesh.axes()) {
+  for (const MeshAxis& axis : named_axes(mesh)) {
     str_append(&axes, axes.empty() ? "" : ", ", "\"", axis.name, "\"=", axis.size);
   }
   return str_cat("sdy.mesh @mesh = <[", axes, "]>");

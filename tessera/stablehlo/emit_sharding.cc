@@ -23,12 +23,11 @@ PartitionSpec resolve(const ConstrainAttrs& attrs, const ModuleOptions& options)
 
 void emit_constrain(Emitter& e, const EmitNode& n) {
   if (e.options().mesh == nullptr) return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
-  const PartitionSpec spec = resolve(n.attr<ConstrainAttrs>(), e.options());
-  const Status fits = [&] {
-    const auto sharding = NamedSharding::create(*e.options().mesh, spec);
-    return sharding.ok() ? sharding->check(n.operand_shape(0)) : sharding.status();
-  }();
+  const auto sharding =
+      NamedSharding::create(*e.options().mesh, resolve(n.attr<ConstrainAttrs>(), e.options()));
+  const Status fits = sharding.ok() ? sharding->check(n.operand_shape(0)) : sharding.status();
   if (!fits.ok()) throw TraceError(annotate(fits, "[constrain]"));
+  const PartitionSpec& spec = sharding->spec();
   if (e.in_manual_region()) {
     if (!spec.dims.empty()) {
       fail("[constrain] to ", to_string(spec),
@@ -42,10 +41,13 @@ void emit_constrain(Emitter& e, const EmitNode& n) {
          bare_sharding(spec, n.operand_shape(0).rank()), " : ", mlir_type(n.result_shape()));
 }
 
-std::string sharding_list(std::span<const PartitionSpec> specs, std::span<const Shape> shapes) {
+std::string sharding_list(std::span<const PartitionSpec> specs, std::span<const Shape> shapes,
+                          const Mesh& mesh) {
   std::string out;
   for (size_t i = 0; i < specs.size(); ++i) {
-    str_append(&out, out.empty() ? "" : ", ", bare_sharding(specs[i], shapes[i].rank()));
+    const auto sharding = NamedSharding::create(mesh, specs[i]);  // without axes of size one
+    if (!sharding.ok()) throw TraceError(annotate(sharding.status(), "[manual_region]"));
+    str_append(&out, out.empty() ? "" : ", ", bare_sharding(sharding->spec(), shapes[i].rank()));
   }
   return str_cat("[", out, "]");
 }
@@ -61,7 +63,7 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
   std::vector<Shape> operand_shapes;
   for (int i = 0; i < n.operands(); ++i) operand_shapes.push_back(n.operand_shape(i));
   std::string axes, parameters;
-  for (const MeshAxis& axis : options.mesh.axes())
+  for (const MeshAxis& axis : named_axes(options.mesh))
     str_append(&axes, axes.empty() ? "" : ", ", "\"", axis.name, "\"");
   const std::string operands = e.operand_list(n);
   for (ValueId id : body.parameters()) {
@@ -71,9 +73,9 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
                mlir_type(body.shape(id)));
   }
   e.line(e.bind_results(n), " = sdy.manual_computation(", operands,
-         ") in_shardings=", sharding_list(options.in, operand_shapes),
-         " out_shardings=", sharding_list(options.out, n.node.shapes), " manual_axes={", axes,
-         "} (", parameters, ") {");
+         ") in_shardings=", sharding_list(options.in, operand_shapes, options.mesh),
+         " out_shardings=", sharding_list(options.out, n.node.shapes, options.mesh),
+         " manual_axes={", axes, "} (", parameters, ") {");
   e.indent();
   e.set_in_manual_region(true);
   e.body(body, "sdy.return");

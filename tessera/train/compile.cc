@@ -30,7 +30,7 @@ Result<CompiledFunction> compile_program(Runtime& runtime, const TracedProgram& 
 }
 
 Result<Mesh> make_mesh(const Runtime& runtime, const MeshConfig& config) {
-  return runtime.mesh({{"data", config.data}, {"fsdp", config.fsdp}, {"tensor", config.tensor}});
+  return runtime.mesh(config.axes());
 }
 
 }  // namespace tessera

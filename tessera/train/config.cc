@@ -69,6 +69,19 @@ Status MeshConfig::validate() const {
                           ": -1 takes what the others leave, so only one may be -1");
 }
 
+std::vector<MeshAxis> MeshConfig::axes() const {
+  std::vector<MeshAxis> axes;
+  for (const char* name :
+       {"diloco", "data", "stage", "fsdp", "fsdp_transpose", "context", "context_usp_ulysses",
+        "context_autoregressive", "tensor", "tensor_sequence", "expert", "autoregressive"}) {
+    axes.push_back({name, 1});
+  }
+  axes[1].size = data;
+  axes[3].size = fsdp;
+  axes[8].size = tensor;
+  return axes;
+}
+
 Result<MeshConfig> MeshConfig::resolved(int64_t devices) const {
   RETURN_IF_ERROR(validate());
   MeshConfig mesh = *this;

@@ -59,10 +59,8 @@ struct MeshConfig {
   Status validate() const;
   /// The same with -1 filled in, for `devices` devices; an error when the product is not `devices`.
   Result<MeshConfig> resolved(int64_t devices) const;
-  /// For Mesh::create(): data, fsdp, tensor.
-  std::vector<MeshAxis> axes() const {
-    return {{"data", data}, {"fsdp", fsdp}, {"tensor", tensor}};
-  }
+  /// For Mesh::create().
+  std::vector<MeshAxis> axes() const;
   /// How many parts a batch is cut into, of a resolved mesh.
   int64_t batch_shards() const { return data * fsdp; }
 };

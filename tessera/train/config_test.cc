@@ -137,7 +137,7 @@ TEST(RunConfig, AnAxisRuleForAnUnknownDimensionOrAxisNamesTheNearest) {
       "axis_rules: no dimension is called mpl; the nearest is mlp (axis_rules: command line)");
   EXPECT_THAT(load_error({"axis_rules.mlp=[fsdb]"}),
               HasSubstr("no mesh axis is called fsdb; the nearest is fsdp"));
-  EXPECT_THAT(load_error({"axis_rules.mlp=[x]"}), HasSubstr("there are data, fsdp, tensor"));
+  EXPECT_THAT(load_error({"axis_rules.mlp=[x]"}), HasSubstr("there are diloco, data, stage"));
 }
 
 TEST(RunConfig, EveryKeyHasAHelpText) {

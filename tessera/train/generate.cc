@@ -56,7 +56,7 @@ Result<TracedProgram> trace_next_token(const LanguageModel& model, const Trainin
     }
     const Value length = values[params + 1], index = values[params + 2];
     const ComputeOptions compute{.dtype = DType::kF32, .stack = {.scan = training.scan_layers}};
-    const Value logits_BTV = model.logits(tree, {.tokens_BT = values[params]}, compute);
+    const Value logits_BTV = model.forward(tree, {.tokens_BT = values[params]}, compute).logits_BTV;
     const Value last_TV = squeeze(slice_in_dim(logits_BTV, 0, 0, 1), {0});
     // A model may have more rows than the tokenizer has tokens: those are never drawn.
     const Value logits_V = slice_in_dim(dynamic_index(last_TV, length - 1.0, 0), 0, 0, vocabulary);

@@ -50,7 +50,7 @@ LossSums batch_loss(const LanguageModel& model, const Tree<Value>& params,
   const DecoderInputs inputs{.tokens_BT = arguments.at("batch.tokens"),
                              .positions_BT = arguments.find("batch.positions"),
                              .segment_ids_BT = arguments.find("batch.segment_ids")};
-  const Value logits_BTV = model.logits(params, inputs, compute_options(training));
+  const Value logits_BTV = model.forward(params, inputs, compute_options(training)).logits_BTV;
   return language_model_loss(logits_BTV, arguments.at("batch.targets"), arguments.at("batch.mask"));
 }
 

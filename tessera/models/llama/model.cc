@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "tessera/nn/gated_mlp.h"
 #include "tessera/nn/layers.h"
+#include "tessera/nn/self_attention.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/indexing.h"
@@ -10,63 +12,15 @@
 #include "tessera/ops/shape.h"
 #include "tessera/ops/sharding_ops.h"
 
-// Shapes: B batch, T positions, D model width, H query heads, K key heads, C head width, F
-// feed-forward width, V vocabulary.
+// Shapes: B batch, T positions, D model width, V vocabulary.
 
 namespace tessera {
 namespace {
 
 using Names = std::vector<std::string>;
 
-const Names kStream = {"activation_batch", "activation_length", "activation_embed"};
-
-Value project(Value x, const char* equation, Value kernel) { return einsum(equation, {x, kernel}); }
-
-struct Attention {
-  Param query, key, value, out;
-
-  Attention(const Scope& scope, const LlamaConfig& c, Init output_init)
-      : query(scope.child("query").param("kernel", {c.embed, c.heads, c.resolved_head_dim()},
-                                         {"embed", "q_heads", "kv"}, Init::normal(c.init_stddev))),
-        key(scope.child("key").param("kernel", {c.embed, c.kv_heads, c.resolved_head_dim()},
-                                     {"embed", "kv_heads", "kv"}, Init::normal(c.init_stddev))),
-        value(scope.child("value").param("kernel", {c.embed, c.kv_heads, c.resolved_head_dim()},
-                                         {"embed", "kv_heads", "kv"}, Init::normal(c.init_stddev))),
-        out(scope.child("out").param("kernel", {c.heads, c.resolved_head_dim(), c.embed},
-                                     {"q_heads", "kv", "embed"}, output_init)) {}
-
-  Value operator()(Value x_BTD, const RotaryTables& rotary, Value segment_ids_BT) const {
-    const Names heads = {"activation_batch", "activation_length", "activation_heads", ""};
-    const Names kv_heads = {"activation_batch", "activation_length", "activation_kv_heads", ""};
-    const Value q_BTHC =
-        constrain(apply_rotary(project(x_BTD, "btd,dhc->bthc", query), rotary), heads);
-    const Value k_BTKC =
-        constrain(apply_rotary(project(x_BTD, "btd,dkc->btkc", key), rotary), kv_heads);
-    const Value v_BTKC = constrain(project(x_BTD, "btd,dkc->btkc", value), kv_heads);
-    const Value mixed_BTHC =
-        constrain(causal_attention(q_BTHC, k_BTKC, v_BTKC, segment_ids_BT), heads);
-    return project(mixed_BTHC, "bthc,hcd->btd", out);
-  }
-};
-
-// Source: Shazeer, GLU Variants Improve Transformer, 2020 (SwiGLU).
-struct Mlp {
-  Param gate, up, down;
-
-  Mlp(const Scope& scope, const LlamaConfig& c, Init output_init)
-      : gate(scope.child("gate").param("kernel", {c.embed, c.mlp}, {"embed", "mlp"},
-                                       Init::normal(c.init_stddev))),
-        up(scope.child("up").param("kernel", {c.embed, c.mlp}, {"embed", "mlp"},
-                                   Init::normal(c.init_stddev))),
-        down(scope.child("down").param("kernel", {c.mlp, c.embed}, {"mlp", "embed"}, output_init)) {
-  }
-
-  Value operator()(Value x_BTD) const {
-    const Value h_BTF = silu(matmul(x_BTD, gate)) * matmul(x_BTD, up);
-    return matmul(constrain(h_BTF, {"activation_batch", "activation_length", "activation_mlp"}),
-                  down);
-  }
-};
+// The stream of the residual additions.
+const Names kStream = {"activation_batch", "activation_norm_length", "activation_embed"};
 
 // The projections back into the stream begin smaller, so that its variance does not grow with
 // depth. Source: Radford et al., GPT-2, 2019: 1 / sqrt(2 layers), one factor for each of a block's
@@ -77,16 +31,24 @@ Init output_init(const LlamaConfig& c) {
 
 struct Block {
   Param attention_norm, mlp_norm;
-  Attention attention;
-  Mlp mlp;
+  SelfAttention attention;
+  GatedMlp mlp;
   double epsilon;
 
   Block(const Scope& scope, const LlamaConfig& c)
       : attention_norm(
             scope.child("attention_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
         mlp_norm(scope.child("mlp_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
-        attention(scope.child("attention"), c, output_init(c)),
-        mlp(scope.child("mlp"), c, output_init(c)),
+        attention(scope.child("attention"), {.embed = c.embed,
+                                             .heads = c.heads,
+                                             .kv_heads = c.kv_heads,
+                                             .head_dim = c.resolved_head_dim(),
+                                             .init = Init::normal(c.init_stddev),
+                                             .output_init = output_init(c)}),
+        mlp(scope.child("mlp"), {.embed = c.embed,
+                                 .mlp = c.mlp,
+                                 .init = Init::normal(c.init_stddev),
+                                 .output_init = output_init(c)}),
         epsilon(c.norm_epsilon) {}
 
   Value operator()(Value x_BTD, const RotaryTables& rotary, Value segment_ids_BT) const {
@@ -158,7 +120,8 @@ Value llama_logits(const Tree<Value>& params, const DecoderInputs& inputs,
   const Value logits_BTV = config.tied_embeddings
                                ? einsum("btd,vd->btv", {normed_BTD, decoder.embedding})
                                : matmul(normed_BTD, decoder.head);
-  return constrain(logits_BTV, {"activation_batch", "activation_length", "activation_vocab"});
+  return constrain(logits_BTV,
+                   {"activation_embed_and_logits_batch", "activation_length", "activation_vocab"});
 }
 
 double llama_step_flop(const LlamaConfig& c, int64_t batch, int64_t length) {

@@ -24,9 +24,9 @@ class Llama final : public LanguageModel {
  public:
   explicit Llama(LlamaConfig config) : config_(config) {}
   Tree<ParamSpec> params() const override { return llama_params(config_); }
-  Value logits(const Tree<Value>& params, const DecoderInputs& inputs,
-               const ComputeOptions& options) const override {
-    return llama_logits(params, inputs, config_, options);
+  ModelOutput forward(const Tree<Value>& params, const DecoderInputs& inputs,
+                      const ComputeOptions& options) const override {
+    return {.logits_BTV = llama_logits(params, inputs, config_, options)};
   }
   int64_t vocab_size() const override { return config_.vocab_size; }
   double step_flop(int64_t batch, int64_t length) const override {

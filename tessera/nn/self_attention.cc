@@ -1,0 +1,43 @@
+#include "tessera/nn/self_attention.h"
+
+#include "tessera/ops/linear.h"
+#include "tessera/ops/sharding_ops.h"
+
+namespace tessera {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names kInput = {"activation_batch_attn", "activation_input_length_attn",
+                      "activation_embed_attn"};
+const Names kHeads = {"activation_kv_batch", "activation_length_attn", "activation_kv_heads",
+                      "activation_kv_head_dim"};
+const Names kOutput = {"activation_batch_attn", "activation_length_attn", "activation_heads",
+                       "activation_kv"};
+
+}  // namespace
+
+SelfAttention::SelfAttention(const Scope& scope, const SelfAttentionConfig& c)
+    : query_(scope.child("query").param("kernel", {c.embed, c.heads, c.head_dim},
+                                        {"embed", "q_heads", "kv"}, c.init)),
+      key_(scope.child("key").param("kernel", {c.embed, c.kv_heads, c.head_dim},
+                                    {"embed", "kv_heads", "kv_head_dim"}, c.init)),
+      value_(scope.child("value").param("kernel", {c.embed, c.kv_heads, c.head_dim},
+                                        {"embed", "kv_heads", "kv_head_dim"}, c.init)),
+      out_(scope.child("out").param("kernel", {c.heads, c.head_dim, c.embed},
+                                    {"heads", "kv", "embed"}, c.output_init)) {}
+
+Value SelfAttention::operator()(Value x_BTD, const RotaryTables& rotary,
+                                Value segment_ids_BT) const {
+  x_BTD = constrain(x_BTD, kInput);
+  const Value q_BTHC =
+      constrain(apply_rotary(einsum("btd,dhc->bthc", {x_BTD, query_}), rotary), kHeads);
+  const Value k_BTKC =
+      constrain(apply_rotary(einsum("btd,dkc->btkc", {x_BTD, key_}), rotary), kHeads);
+  const Value v_BTKC = constrain(einsum("btd,dkc->btkc", {x_BTD, value_}), kHeads);
+  const Value mixed_BTHC =
+      constrain(causal_attention(q_BTHC, k_BTKC, v_BTKC, segment_ids_BT), kOutput);
+  return einsum("bthc,hcd->btd", {mixed_BTHC, out_});
+}
+
+}  // namespace tessera
