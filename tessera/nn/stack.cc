@@ -1,5 +1,7 @@
 #include "tessera/nn/stack.h"
 
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reduce.h"
 #include "tessera/ops/shape.h"
 
 namespace tessera {
@@ -28,23 +30,29 @@ std::vector<Value> unstack(Value stacked) {
 
 }  // namespace
 
-Value run_layers(const Tree<Value>& stacked, Value x, const LayerFn& layer,
-                 const StackOptions& options) {
+LayerOutput run_layers(const Tree<Value>& stacked, Value x, const LayerFn& layer,
+                       const StackOptions& options) {
   std::vector<Value> params;
   for (const auto& [path, value] : stacked) params.push_back(value);
+  // The stream, and the sums where the layer has some.
   const auto step = [&](Value stream, std::span<const Value> values) {
     const auto run = [&](std::span<const Value> args) {
-      return std::vector<Value>{layer(with_values(stacked, args.subspan(1)), args[0])};
+      const LayerOutput output = layer(with_values(stacked, args.subspan(1)), args[0]);
+      std::vector<Value> results = {output.x};
+      if (output.sums.defined()) results.push_back(output.sums);
+      return results;
     };
     std::vector<Value> args = {stream};
     args.insert(args.end(), values.begin(), values.end());
-    return options.remat ? checkpoint(run, args, options.policy)[0] : run(args)[0];
+    return options.remat ? checkpoint(run, args, options.policy) : run(args);
   };
   if (options.scan) {
     const ScanBody body = [&](std::span<const Value> carry, std::span<const Value> slices) {
-      return ScanStep{.carry = {step(carry[0], slices)}, .ys = {}};
+      std::vector<Value> results = step(carry[0], slices);
+      return ScanStep{.carry = {results[0]}, .ys = {results.begin() + 1, results.end()}};
     };
-    return scan(body, std::span(&x, 1), params).carry[0];
+    const ScanStep all = scan(body, std::span(&x, 1), params);
+    return {all.carry[0], all.ys.empty() ? Value() : sum(all.ys[0], {0})};
   }
   std::vector<std::vector<Value>> by_layer;
   for (Value param : params) {
@@ -52,8 +60,13 @@ Value run_layers(const Tree<Value>& stacked, Value x, const LayerFn& layer,
     by_layer.resize(slices.size());
     for (size_t i = 0; i < slices.size(); ++i) by_layer[i].push_back(slices[i]);
   }
-  for (const auto& values : by_layer) x = step(x, values);
-  return x;
+  Value sums;
+  for (const auto& values : by_layer) {
+    const std::vector<Value> results = step(x, values);
+    x = results[0];
+    if (results.size() > 1) sums = sums.defined() ? sums + results[1] : results[1];
+  }
+  return {x, sums};
 }
 
 }  // namespace tessera

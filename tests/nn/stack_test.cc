@@ -26,18 +26,20 @@ Tree<Value> params_of(Parameters p) {
   return tree;
 }
 
-// A residual block; p[4] is a value from outside, as rotary tables are.
+// A residual block, whose sums are of its hidden units; p[4] is a value from outside, as rotary
+// tables are.
 LayerFn block(Value outside) {
   return [outside](const Tree<Value>& params, Value x) {
     const Value normed = rms_norm(x, params.at("norm.scale"), 1e-3);
     const Value hidden = checkpoint_name(silu(matmul(normed, params.at("up.kernel"))), "hidden");
-    return x + matmul(hidden * outside, params.at("down.kernel"));
+    return LayerOutput(x + matmul(hidden * outside, params.at("down.kernel")), sum(hidden, {0}));
   };
 }
 
 BodyFn stack_fn(StackOptions options) {
   return [options](Graph&, Parameters p) -> Values {
-    return {run_layers(params_of(p), p[3], block(p[4]), options)};
+    const LayerOutput output = run_layers(params_of(p), p[3], block(p[4]), options);
+    return {output.x, output.sums};
   };
 }
 
@@ -50,9 +52,9 @@ std::vector<HostArray> stack_inputs() {
 // The value and the gradients by all inputs.
 std::vector<double> value_and_gradients(const StackOptions& options) {
   const BodyFn fn = [options](Graph& g, Parameters p) -> Values {
-    const Value y = stack_fn(options)(g, p)[0];
-    Values out = gradients(sum(sin(y)), p);
-    out.push_back(y);
+    const Values y = stack_fn(options)(g, p);
+    Values out = gradients(sum(sin(y[0])) + sum(y[1] * y[1]), p);
+    out.insert(out.end(), y.begin(), y.end());
     return out;
   };
   const Result<std::vector<HostArray>> outputs = evaluate(fn, stack_inputs());
@@ -66,12 +68,13 @@ std::vector<double> value_and_gradients(const StackOptions& options) {
   return all;
 }
 
-// The layers one after the other on the host, from slices of the parameters.
+// The layers one after the other on the host, from slices of the parameters: the stream, then the
+// sums.
 std::vector<double> host_layers() {
   const std::vector<HostArray> inputs = stack_inputs();
   const std::vector<double> scale = to_doubles(inputs[0]), up = to_doubles(inputs[1]),
                             down = to_doubles(inputs[2]), outside = to_doubles(inputs[4]);
-  std::vector<double> x = to_doubles(inputs[3]);
+  std::vector<double> x = to_doubles(inputs[3]), sums(3);
   for (int64_t layer = 0; layer < kLayers; ++layer) {
     for (int row = 0; row < 2; ++row) {
       double* stream = &x[row * 4];
@@ -84,16 +87,19 @@ std::vector<double> host_layers() {
       for (int h = 0; h < 3; ++h) {
         double sum = 0;
         for (int i = 0; i < 4; ++i) sum += normed[i] * up[(layer * 4 + i) * 3 + h];
-        const double hidden = sum / (1 + std::exp(-sum)) * outside[h];
-        for (int i = 0; i < 4; ++i) update[i] += hidden * down[(layer * 3 + h) * 4 + i];
+        const double hidden = sum / (1 + std::exp(-sum));
+        sums[h] += hidden;
+        for (int i = 0; i < 4; ++i)
+          update[i] += hidden * outside[h] * down[(layer * 3 + h) * 4 + i];
       }
       for (int i = 0; i < 4; ++i) stream[i] += update[i];
     }
   }
+  x.insert(x.end(), sums.begin(), sums.end());
   return x;
 }
 
-TEST(RunLayers, ComputesTheLayersInOrder) {
+TEST(RunLayers, ComputesTheLayersInOrderAndAddsTheirSums) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   const std::vector<double> expected = host_layers();
   for (const bool scan : {true, false}) {

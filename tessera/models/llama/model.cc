@@ -110,10 +110,10 @@ Value llama_logits(const Tree<Value>& params, const DecoderInputs& inputs,
   {
     const auto scope = graph.scope("layers");
     const LayerFn layer = [&](const Tree<Value>& values, Value stream) {
-      return Block(Scope::bind(values, options.dtype), config)(stream, rotary,
-                                                               inputs.segment_ids_BT);
+      return LayerOutput(
+          Block(Scope::bind(values, options.dtype), config)(stream, rotary, inputs.segment_ids_BT));
     };
-    x_BTD = run_layers(params.subtree("layers"), x_BTD, layer, options.stack);
+    x_BTD = run_layers(params.subtree("layers"), x_BTD, layer, options.stack).x;
   }
   const auto scope = graph.scope("head");
   const Value normed_BTD = rms_norm(x_BTD, decoder.norm, config.norm_epsilon);
