@@ -11,7 +11,6 @@
 #include "bench/bench.h"
 #include "tessera/base/clock.h"
 #include "tessera/models/llama/model.h"
-#include "tessera/train/axis_rules.h"
 #include "tessera/train/compile.h"
 
 namespace tessera {
@@ -73,6 +72,8 @@ RunConfig bench_config(const Options& options) {
   config.training.attend_across_documents = true;
   config.optimizer.clip_norm = 0;
   config.optimizer.no_decay = "";
+  config.mesh.ici_degree("data") = -1;
+  config.mesh.ici_degree("fsdp") = 1;
   return config;
 }
 
@@ -100,17 +101,18 @@ Status run(const Options& options) {
                                                         .cpu_devices = options.devices,
                                                         .client_options = {}}));
   const double client_s = seconds() - start;
-  ASSIGN_OR_RETURN(const Mesh mesh, make_mesh(*runtime, {.data = -1, .fsdp = 1, .tensor = 1}));
-  const AxisRules rules = default_axis_rules();
+  ASSIGN_OR_RETURN(const Slices slices, device_slices(runtime->client(), config.mesh));
+  ASSIGN_OR_RETURN(const MeshConfig mesh, config.mesh.resolved(slices));
+  ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
   ASSIGN_OR_RETURN(const TracedProgram init, trace_init(model, config.training));
   const double trace_start = seconds();
   ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(model, config));
   const double trace_s = seconds() - trace_start;
   ASSIGN_OR_RETURN(const CompiledFunction make_state,
-                   compile_program(*runtime, init, "init", mesh, rules));
+                   compile_program(*runtime, init, "init", layout));
   const double compile_start = seconds();
   ASSIGN_OR_RETURN(const CompiledFunction step,
-                   compile_program(*runtime, traced, "train_step", mesh, rules));
+                   compile_program(*runtime, traced, "train_step", layout));
   const double compile_s = seconds() - compile_start;
 
   ASSIGN_OR_RETURN(std::vector<Array> state, make_state({}));

@@ -9,7 +9,6 @@
 #include "tessera/base/clock.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/runtime/jit.h"
-#include "tessera/train/axis_rules.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/step.h"
 
@@ -27,9 +26,10 @@ Result<Times> measure(const RunConfig& config, const Clock& clock) {
   const absl::Duration start = clock.elapsed();
   ASSIGN_OR_RETURN(const TracedProgram program, trace_train_step(model, config));
   const absl::Duration traced = clock.elapsed();
-  ASSIGN_OR_RETURN(const Mesh mesh, Mesh::create({{"data", 1}, {"fsdp", 8}, {"tensor", 1}}, 8));
-  ASSIGN_OR_RETURN(const Program lowered,
-                   lower_program(program, "train_step", mesh, default_axis_rules()));
+  ASSIGN_OR_RETURN(const Slices slices, config.mesh.slices(8));
+  ASSIGN_OR_RETURN(const MeshConfig mesh, config.mesh.resolved(slices));
+  ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
+  ASSIGN_OR_RETURN(const Program lowered, lower_program(program, "train_step", layout));
   const absl::Duration printed = clock.elapsed();
   return Times{absl::ToDoubleSeconds(traced - start), absl::ToDoubleSeconds(printed - traced),
                lowered.text.size(), program.graph->size()};

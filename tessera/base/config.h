@@ -36,7 +36,8 @@
 namespace tessera {
 
 /// An ordered table from a name to a list of names, for example sharding rules. A recipe's entry
-/// replaces the default's of the same name, or is added at the end.
+/// replaces the default's of the same name, or is added at the end. `name: [[a, b], [c]]` gives the
+/// name several lists, which stand one after the other.
 using ConfigNamedLists = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 /// A value that is one of several names; bound by ConfigFields::choice().

@@ -126,27 +126,36 @@ std::string number_text(double value) {
   return str_cat(value);
 }
 
+// [a, b] is one list; [[a, b], [c]] are two of the same name, to be tried in turn.
+bool parse_alternatives(const ConfigNode& node, std::vector<std::vector<std::string>>& lists) {
+  const bool several =
+      node.kind == Kind::kList && !node.items.empty() && node.items[0].kind == Kind::kList;
+  if (several) return parse_node(node, lists);
+  return node.kind == Kind::kNull ? (lists.emplace_back(), true)
+                                  : parse_node(node, lists.emplace_back());
+}
+
 bool merge_named_lists(const ConfigNode& node, ConfigNamedLists& table) {
   if (node.kind != Kind::kMap) return false;
   ConfigNamedLists merged = table;
   for (size_t i = 0; i < node.keys.size(); ++i) {
-    std::vector<std::string> names;
-    const ConfigNode& item = node.items[i];
-    if (item.kind != Kind::kNull && !parse_node(item, names)) return false;
+    std::vector<std::vector<std::string>> lists;
+    if (!parse_alternatives(node.items[i], lists)) return false;
     auto same = [&](const auto& entry) { return entry.first == node.keys[i]; };
-    const auto entry = std::find_if(merged.begin(), merged.end(), same);
-    if (entry == merged.end()) {
-      merged.emplace_back(node.keys[i], std::move(names));
-    } else {
-      entry->second = std::move(names);
-    }
+    auto place = std::find_if(merged.begin(), merged.end(), same);
+    const auto index = place - merged.begin();
+    merged.erase(std::remove_if(place, merged.end(), same), merged.end());
+    place = merged.begin() + index;
+    for (auto& list : lists) place = merged.insert(place, {node.keys[i], std::move(list)}) + 1;
   }
   table = std::move(merged);
   return true;
 }
 
 struct TypeNamer {
-  std::string operator()(const ConfigNamedLists*) const { return "a section of name: [names]"; }
+  std::string operator()(const ConfigNamedLists*) const {
+    return "a section of name: [names], or of name: [[names], [names]]";
+  }
   std::string operator()(const ConfigChoice&) const { return "one of"; }
   template <typename T>
   std::string operator()(const std::optional<T>*) const {
@@ -169,7 +178,16 @@ struct JsonWriter {
   }
   Json operator()(const ConfigNamedLists* table) const {
     Json json = Json::object();
-    for (const auto& [name, names] : *table) json[name] = names;
+    for (size_t i = 0; i < table->size(); ++i) {
+      const auto& [name, names] = (*table)[i];
+      const bool first = i == 0 || (*table)[i - 1].first != name;
+      const bool last = i + 1 == table->size() || (*table)[i + 1].first != name;
+      if (first && last) {
+        json[name] = names;
+      } else {
+        json[name].push_back(names);
+      }
+    }
     return json;
   }
   template <typename T>

@@ -213,7 +213,9 @@ TEST(Config, AWrongTypeNamesWhatWasGotAndWhatIsRequired) {
   EXPECT_THAT(message("optimizer: {no_decay: norm}"), HasSubstr("a list of strings is required"));
   EXPECT_THAT(message("optimizer: {peak: .nan}"), HasSubstr("a number from 0 to 1 is required"));
   EXPECT_THAT(message("optimizer: {peak: nan}"), HasSubstr("a number from 0 to 1 is required"));
-  EXPECT_THAT(message("rules: {embed: fsdp}"), HasSubstr("a section of name: [names] is required"));
+  EXPECT_THAT(message("rules: {embed: fsdp}"),
+              HasSubstr("a section of name: [names], or of name: [[names], [names]] is required"));
+  EXPECT_THAT(message("rules: {embed: [[fsdp], data]}"), HasSubstr("is required"));
   EXPECT_THAT(message("- 1"), HasSubstr("the config is a list"));
 }
 
@@ -280,7 +282,7 @@ TEST(Config, TheResolvedConfigReadsBackAsTheSameFromYamlAndJson) {
                 "run: 'null'\nseed: 18446744073709551615\nmodel: {soft_cap: 0.1, dtype: bf16}\n"
                 "optimizer: {peak: 0.1234567890123456, no_decay: ['yes', 'a\"b\\c', '- x', "
                 "'1', \"\\n\"]}\n"
-                "rules: {vocab: [], 'odd: name': [x]}")
+                "rules: {vocab: [], 'odd: name': [x], embed: [[a, b], [c]]}")
           .ok());
   const std::string yaml = ConfigFields(config).to_yaml();
   const std::string json = ConfigFields(config).to_json().dump();

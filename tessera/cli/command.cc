@@ -10,8 +10,6 @@
 namespace tessera::cli {
 namespace {
 
-constexpr const char* kUsagePayload = "tessera/usage";
-
 struct Parsed {
   std::vector<std::string> operands;
   bool help = false;
@@ -144,14 +142,6 @@ int unknown_command(const std::vector<std::string>& arguments,
 }
 
 }  // namespace
-
-Status usage_error(const Status& status) {
-  Status marked = status;
-  marked.SetPayload(kUsagePayload, absl::Cord("1"));
-  return marked;
-}
-
-bool is_usage_error(const Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
 
 int run_program(const std::vector<std::string>& arguments,
                 const std::vector<CommandMaker>& commands, std::ostream& out, std::ostream& err) {

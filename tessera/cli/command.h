@@ -7,6 +7,7 @@
 
 #include "tessera/base/config.h"
 #include "tessera/base/status.h"
+#include "tessera/base/usage_error.h"
 
 namespace tessera::cli {
 
@@ -39,10 +40,6 @@ class Command {
   /// The exit code. An error is printed, and exits 1; one made by usage_error() exits 2.
   virtual Result<int> run(const Invocation& invocation) = 0;
 };
-
-/// Marks an error as the caller's: a bad argument or config, noticed before any work was done.
-Status usage_error(const Status& status);
-bool is_usage_error(const Status& status);
 
 using CommandMaker = std::unique_ptr<Command> (*)();
 

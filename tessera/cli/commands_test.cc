@@ -195,8 +195,8 @@ TEST_F(Commands, AFolderThatIsNotThereIsNamed) {
 }
 
 TEST_F(Commands, TheMeshShowsWhatEveryParameterAndActivationBecomes) {
-  const Outcome outcome =
-      run({"mesh", "--devices", "4", "mesh.data=2", "mesh.fsdp=2", "model.embed=512"});
+  const Outcome outcome = run({"mesh", "--devices", "4", "ici_data_parallelism=2",
+                               "ici_fsdp_parallelism=2", "model.embed=512"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("mesh data=2, fsdp=2: 4 devices"));
   // 6 layers x 512 x 1536 weights of 4 bytes, halved by fsdp.
@@ -208,9 +208,9 @@ TEST_F(Commands, TheMeshShowsWhatEveryParameterAndActivationBecomes) {
 }
 
 TEST_F(Commands, AMeshThatDoesNotFitTheDevicesIsWrongUsage) {
-  const Outcome outcome = run({"mesh", "--devices", "3", "mesh.data=2"});
+  const Outcome outcome = run({"mesh", "--devices", "3", "ici_data_parallelism=2"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("needs a multiple of 2 devices, and there are 3"));
+  EXPECT_THAT(outcome.err, HasSubstr("ici_data_parallelism=2 makes 2, and there are 3 devices"));
 }
 
 /// A config as YAML without the notes of where its values came from.

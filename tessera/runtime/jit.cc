@@ -8,6 +8,20 @@
 namespace tessera {
 namespace {
 
+void spread(const std::string& axis, const Dims& dims, const Mesh& mesh, PartitionSpec& spec) {
+  spec.dims.resize(dims.size());
+  for (const auto& axes : spec.dims) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return;
+  }
+  for (size_t dim = 0; dim < dims.size(); ++dim) {
+    int64_t parts = mesh.axis_size(axis);
+    for (const std::string& other : spec.dims[dim]) parts *= mesh.axis_size(other);
+    if (dims[dim] == 0 || dims[dim] % parts != 0) continue;
+    spec.dims[dim].push_back(axis);
+    return;
+  }
+}
+
 Result<std::vector<ProgramValue>> lay_out_all(const Graph& graph, std::span<const ValueId> ids,
                                               std::span<const LogicalValue> values,
                                               const JitOptions& options) {
@@ -97,9 +111,11 @@ Result<ProgramValue> lay_out(const LogicalValue& value, const Shape& shape, cons
     return invalid_argument(context, ": ", to_string(shape), " has ", shape.rank(),
                             " dimensions, named are ", value.dim_names.size());
   }
-  auto spec = rules.resolve(value.dim_names, mesh);
-  RETURN_IF_ERROR(annotate(spec.status(), context));
-  auto sharding = NamedSharding::create(mesh, *std::move(spec));
+  const std::span<const int64_t> sizes(shape.dims.data(), value.dim_names.size());
+  auto resolved = rules.resolve(value.dim_names, sizes, mesh);
+  RETURN_IF_ERROR(annotate(resolved.status(), context));
+  for (const std::string& axis : value.spread) spread(axis, shape.dims, mesh, resolved->spec);
+  auto sharding = NamedSharding::create(mesh, std::move(resolved->spec));
   RETURN_IF_ERROR(annotate(sharding.status(), context));
   RETURN_IF_ERROR(annotate(sharding->check(shape), context));
   return ProgramValue{value.path, shape, *std::move(sharding)};

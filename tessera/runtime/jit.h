@@ -15,6 +15,9 @@ namespace tessera {
 struct LogicalValue {
   std::string path;
   std::vector<std::string> dim_names;  ///< one a dimension, or empty: the same on every device
+  /// Axes beyond the rules': each, where nothing is split over it yet, splits the first dimension
+  /// that it divides further, if there is one.
+  std::vector<std::string> spread = {};
 };
 
 /// How a graph becomes a program.

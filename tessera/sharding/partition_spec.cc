@@ -66,25 +66,41 @@ Status AxisRules::validate(const Mesh& mesh) const {
 
 Result<PartitionSpec> AxisRules::resolve(std::span<const std::string> names,
                                          const Mesh& mesh) const {
+  const std::vector<int64_t> divisible(names.size(), 0);  // by anything
+  ASSIGN_OR_RETURN(ResolvedSpec resolved, resolve(names, divisible, mesh));
+  return std::move(resolved.spec);
+}
+
+Result<ResolvedSpec> AxisRules::resolve(std::span<const std::string> names,
+                                        std::span<const int64_t> sizes, const Mesh& mesh) const {
   RETURN_IF_ERROR(validate(mesh));
   RETURN_IF_ERROR(check_known(names));
-  PartitionSpec spec;
-  spec.dims.resize(names.size());
+  ResolvedSpec result;
+  result.spec.dims.resize(names.size());
   std::vector<bool> resolved(names.size());
   std::set<std::string> used;
   for (const AxisRule& rule : rules_) {
     for (size_t dim = 0; dim < names.size(); ++dim) {
       if (resolved[dim] || names[dim] != rule.name) continue;
-      std::vector<std::string> axes = acting_axes(rule, mesh);
+      const std::vector<std::string> axes = acting_axes(rule, mesh);
       const bool free = std::none_of(axes.begin(), axes.end(),
                                      [&](const std::string& axis) { return used.contains(axis); });
       if (!free) continue;
-      used.insert(axes.begin(), axes.end());
-      spec.dims[dim] = std::move(axes);
       resolved[dim] = true;
+      int64_t parts = 1;
+      for (const std::string& axis : axes) {
+        const int64_t finer = parts * mesh.axis_size(axis);
+        if (indivisible_ == Indivisible::kDrop && sizes[dim] % finer != 0) {
+          result.dropped.push_back({static_cast<int>(dim), axis});
+          continue;
+        }
+        parts = finer;
+        used.insert(axis);
+        result.spec.dims[dim].push_back(axis);
+      }
     }
   }
-  return spec;
+  return result;
 }
 
 AxisRules AxisRules::with(std::span<const AxisRule> overrides) const {
@@ -104,7 +120,7 @@ AxisRules AxisRules::with(std::span<const AxisRule> overrides) const {
     }
   }
   for (const AxisRule& rule : overrides) place(rule.name);
-  return AxisRules(std::move(merged));
+  return AxisRules(std::move(merged), indivisible_);
 }
 
 }  // namespace tessera

@@ -26,6 +26,24 @@ struct AxisRule {
   bool operator==(const AxisRule&) const = default;
 };
 
+/// An axis that a rule would split a dimension by, but that does not divide it.
+struct DroppedAxis {
+  int dim = 0;
+  std::string axis;
+  bool operator==(const DroppedAxis&) const = default;
+};
+
+struct ResolvedSpec {
+  PartitionSpec spec;
+  std::vector<DroppedAxis> dropped;
+};
+
+/// What becomes of an axis that does not divide a dimension.
+enum class Indivisible {
+  kKeep,  ///< it stays in the spec, and whoever lays the tensor out reports the error
+  kDrop   ///< it splits nothing there
+};
+
 /// The ordered table from names of dimensions to mesh axes.
 ///
 /// A name may stand in several rules: the first whose axes are all still free in the same tensor is
@@ -35,17 +53,23 @@ struct AxisRule {
 class AxisRules {
  public:
   AxisRules() = default;
-  explicit AxisRules(std::vector<AxisRule> rules) : rules_(std::move(rules)) {}
+  explicit AxisRules(std::vector<AxisRule> rules, Indivisible indivisible = Indivisible::kKeep)
+      : rules_(std::move(rules)), indivisible_(indivisible) {}
 
   /// The spec of a tensor whose dimensions have these names; "" is a dimension that is never split.
   /// Errors: a name without a rule (names the nearest), a rule that names an axis the mesh does not
   /// have.
   Result<PartitionSpec> resolve(std::span<const std::string> names, const Mesh& mesh) const;
+  /// The same for a tensor of these sizes, one a name: with kDrop, each axis of a rule acts only
+  /// where it divides what the axes before it leave of the dimension.
+  Result<ResolvedSpec> resolve(std::span<const std::string> names, std::span<const int64_t> sizes,
+                               const Mesh& mesh) const;
   /// An error that names the first rule with an axis that the mesh does not have.
   Status validate(const Mesh& mesh) const;
   /// This table with `overrides`: all rules of a name that they hold are replaced by them, in the
   /// place of the first; new names come last.
   AxisRules with(std::span<const AxisRule> overrides) const;
+  AxisRules with(Indivisible indivisible) const { return AxisRules(rules_, indivisible); }
 
   std::span<const AxisRule> rules() const { return rules_; }
 
@@ -53,6 +77,7 @@ class AxisRules {
   Status check_known(std::span<const std::string> names) const;
 
   std::vector<AxisRule> rules_;
+  Indivisible indivisible_ = Indivisible::kKeep;
 };
 
 }  // namespace tessera

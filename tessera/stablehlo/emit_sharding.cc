@@ -12,19 +12,21 @@ std::string bare_sharding(const PartitionSpec& spec, int rank) {
   return full.substr(full.find('<'));
 }
 
-PartitionSpec resolve(const ConstrainAttrs& attrs, const ModuleOptions& options) {
+PartitionSpec resolve(const ConstrainAttrs& attrs, const Shape& shape,
+                      const ModuleOptions& options) {
   if (attrs.logical_names.empty()) return attrs.spec;
   if (options.rules == nullptr)
     fail("[constrain] a program with logical names needs axis rules to be printed for a mesh");
-  const Result<PartitionSpec> spec = options.rules->resolve(attrs.logical_names, *options.mesh);
-  if (!spec.ok()) throw TraceError(annotate(spec.status(), "[constrain]"));
-  return *spec;
+  Result<ResolvedSpec> resolved =
+      options.rules->resolve(attrs.logical_names, shape.dims, *options.mesh);
+  if (!resolved.ok()) throw TraceError(annotate(resolved.status(), "[constrain]"));
+  return std::move(resolved->spec);
 }
 
 void emit_constrain(Emitter& e, const EmitNode& n) {
   if (e.options().mesh == nullptr) return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
-  const auto sharding =
-      NamedSharding::create(*e.options().mesh, resolve(n.attr<ConstrainAttrs>(), e.options()));
+  const auto sharding = NamedSharding::create(
+      *e.options().mesh, resolve(n.attr<ConstrainAttrs>(), n.operand_shape(0), e.options()));
   const Status fits = sharding.ok() ? sharding->check(n.operand_shape(0)) : sharding.status();
   if (!fits.ok()) throw TraceError(annotate(fits, "[constrain]"));
   const PartitionSpec& spec = sharding->spec();

@@ -1,19 +1,13 @@
 #pragma once
 
-#include "tessera/runtime/jit.h"
-#include "tessera/train/step.h"
+#include "tessera/train/layout.h"
 
 namespace tessera {
 
-/// A program of training for a mesh, as text: its arguments and results are laid out by the rules.
-Result<Program> lower_program(const TracedProgram& program, std::string name, const Mesh& mesh,
-                              const AxisRules& rules);
+/// A program of training as text: its arguments and results are laid out as the layout says.
+Result<Program> lower_program(const TracedProgram& program, std::string name, const Layout& layout);
 /// The same, compiled.
 Result<CompiledFunction> compile_program(Runtime& runtime, const TracedProgram& program,
-                                         std::string name, const Mesh& mesh,
-                                         const AxisRules& rules);
-
-/// The mesh of data, fsdp and tensor axes over all devices, -1 filled in.
-Result<Mesh> make_mesh(const Runtime& runtime, const MeshConfig& config);
+                                         std::string name, const Layout& layout);
 
 }  // namespace tessera

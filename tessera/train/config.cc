@@ -4,8 +4,6 @@
 #include <regex>
 
 #include "absl/strings/str_join.h"
-#include "tessera/base/nearest.h"
-#include "tessera/train/axis_rules.h"
 
 namespace tessera {
 
@@ -43,66 +41,6 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("shuffle", shuffle).help("Visit the examples of an epoch in a random order.");
   f.field("shuffle_seed", shuffle_seed)
       .help("That order is a pure function of this seed, the epoch and the index.");
-}
-
-void MeshConfig::fields(ConfigFields& f) {
-  constexpr double kMost = 1'048'576;
-  f.field("data", data)
-      .range(1, kMost)
-      .or_value(-1)
-      .help("Copies of the weights, each with a part of the batch.");
-  f.field("fsdp", fsdp)
-      .range(1, kMost)
-      .or_value(-1)
-      .help(
-          "Parts of the batch, with each weight sharded over them; -1: what the other axes leave.");
-  f.field("tensor", tensor)
-      .range(1, kMost)
-      .or_value(-1)
-      .help("Parts of the heads, the feed-forward width, the vocabulary.");
-}
-
-Status MeshConfig::validate() const {
-  const int fills = (data == -1) + (fsdp == -1) + (tensor == -1);
-  if (fills <= 1) return absl::OkStatus();
-  return invalid_argument("data is ", data, ", fsdp ", fsdp, ", tensor ", tensor,
-                          ": -1 takes what the others leave, so only one may be -1");
-}
-
-std::vector<MeshAxis> MeshConfig::axes() const {
-  std::vector<MeshAxis> axes;
-  for (const char* name :
-       {"diloco", "data", "stage", "fsdp", "fsdp_transpose", "context", "context_usp_ulysses",
-        "context_autoregressive", "tensor", "tensor_sequence", "expert", "autoregressive"}) {
-    axes.push_back({name, 1});
-  }
-  axes[1].size = data;
-  axes[3].size = fsdp;
-  axes[8].size = tensor;
-  return axes;
-}
-
-Result<MeshConfig> MeshConfig::resolved(int64_t devices) const {
-  RETURN_IF_ERROR(validate());
-  MeshConfig mesh = *this;
-  int64_t product = 1;
-  int64_t* fill = nullptr;
-  for (int64_t* size : {&mesh.data, &mesh.fsdp, &mesh.tensor}) {
-    if (*size == -1) {
-      fill = size;
-    } else {
-      product *= *size;
-    }
-  }
-  if (fill && devices % product == 0) {
-    *fill = devices / product;
-    return mesh;
-  }
-  if (!fill && product == devices) return mesh;
-  return invalid_argument(
-      "the mesh (mesh.data ", data, ", mesh.fsdp ", fsdp, ", mesh.tensor ", tensor, ") needs ",
-      fill ? "a multiple of " : "", product, product == 1 ? " device" : " devices", ", and there ",
-      devices == 1 ? "is " : "are ", devices, ": change an axis, or plugin.devices");
 }
 
 void OptimizerConfig::fields(ConfigFields& f) {
@@ -183,42 +121,13 @@ void PluginConfig::fields(ConfigFields& f) {
       .help("cpu: how many devices to make (null: 1). Others: how many there must be (null: any).");
 }
 
-namespace {
-
-/// A rule for a name that no dimension has would be obeyed by nobody, so it must be a slip.
-Status check_axis_rules(const RunConfig& config) {
-  std::vector<std::string> names, axes;
-  const AxisRules rules = default_axis_rules();
-  for (const AxisRule& rule : rules.rules()) names.push_back(rule.name);
-  for (const MeshAxis& axis : config.mesh.axes()) axes.push_back(axis.name);
-  auto check = [](const std::vector<std::string>& known, const std::string& word,
-                  const char* what) -> Status {
-    if (std::find(known.begin(), known.end(), word) != known.end()) return absl::OkStatus();
-    const std::string near = nearest(word, known);
-    return invalid_argument("axis_rules: ", what, " is called ", word,
-                            near.empty() ? "; there are " : "; the nearest is ",
-                            near.empty() ? absl::StrJoin(known, ", ") : near);
-  };
-  for (const auto& [name, parts] : config.axis_rules) {
-    RETURN_IF_ERROR(check(names, name, "no dimension"));
-    for (const std::string& axis : parts) RETURN_IF_ERROR(check(axes, axis, "no mesh axis"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 void RunConfig::fields(ConfigFields& f) {
   f.field("output_directory", output_directory)
       .expands_variables()
       .help("Where checkpoints, metrics and the resolved config go.");
   f.section("model", model, "the network");
   f.section("data", data, "what it learns from");
-  f.section("mesh", mesh, "how devices are arranged");
-  f.field("axis_rules", axis_rules)
-      .help(
-          "Mesh axes that split a dimension, by its name, in place of the usual ones: {mlp: [fsdp, "
-          "tensor]}.");
+  mesh.fields(f);
   f.section("optimizer", optimizer, "AdamW");
   f.section("schedule", schedule, "the learning rate");
   f.section("training", training, "steps and batches");
@@ -227,46 +136,44 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("plugin", plugin, "devices");
 }
 
-AxisRules RunConfig::resolved_axis_rules() const {
-  std::vector<AxisRule> overrides;
-  for (const auto& [name, axes] : axis_rules) overrides.push_back({name, axes});
-  return default_axis_rules().with(overrides);
-}
-
 Status RunConfig::validate() const {
-  RETURN_IF_ERROR(check_axis_rules(*this));
+  RETURN_IF_ERROR(mesh.validate());
   RETURN_IF_ERROR(resolved_schedule().validate_resolved());
-  if (plugin.devices) return validate_mesh(*plugin.devices);
-  return absl::OkStatus();
+  if (!plugin.devices) return absl::OkStatus();
+  // What the devices themselves say of slices is known only when they are there.
+  ASSIGN_OR_RETURN(const Slices slices, mesh.slices(*plugin.devices));
+  ASSIGN_OR_RETURN(const MeshConfig resolved, mesh.resolved(slices));
+  ASSIGN_OR_RETURN(const Mesh devices, resolved.mesh(slices));
+  return validate_mesh(devices);
 }
 
-Status RunConfig::validate_mesh(int64_t devices) const {
-  ASSIGN_OR_RETURN(const MeshConfig resolved, mesh.resolved(devices));
-  struct Rule {
+Status RunConfig::validate_mesh(const Mesh& devices) const {
+  struct Cut {
     const char* key;
     int64_t size;
-    const char* axes;
-    int64_t parts;
-    const char* name;  // of the dimension: a recipe's own rule for it cuts it otherwise
+    const char* name;  // of the dimension, for the axis rules
   };
-  const LlamaConfig& llama = model.llama;
-  const Rule rules[] = {
-      {"training.batch_size", training.batch_size, "mesh.data x mesh.fsdp", resolved.batch_shards(),
-       "activation_batch"},
-      {"model.embed", llama.embed, "mesh.fsdp", resolved.fsdp, "embed"},
-      {"model.heads", llama.heads, "mesh.tensor", resolved.tensor, "q_heads"},
-      {"model.kv_heads", llama.kv_heads, "mesh.tensor", resolved.tensor, "kv_heads"},
-      {"model.mlp", llama.mlp, "mesh.tensor", resolved.tensor, "mlp"},
-      {"model.vocab_size", llama.vocab_size, "mesh.tensor", resolved.tensor, "vocab"},
+  const Cut cuts[] = {
+      {"training.batch_size", training.batch_size, "activation_batch"},
+      {"training.sequence_length", training.sequence_length, "activation_length"},
+      {"model.heads", model.llama.heads, "q_heads"},
+      {"model.kv_heads", model.llama.kv_heads, "kv_heads"},
   };
-  for (const Rule& rule : rules) {
-    const auto is_its_own = [&](const auto& own) { return own.first == rule.name; };
-    if (std::any_of(axis_rules.begin(), axis_rules.end(), is_its_own)) continue;
-    if (rule.size % rule.parts == 0) continue;
-    const int64_t next = (rule.size / rule.parts + 1) * rule.parts;
-    return invalid_argument(rule.key, " is ", rule.size, ", which cannot be cut into ", rule.parts,
-                            " equal parts (", rule.axes, " on ", devices,
-                            " devices): use a multiple, such as ", next);
+  const AxisRules rules = mesh.rules();
+  for (const Cut& cut : cuts) {
+    const std::string name = cut.name;
+    ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&name, 1), devices));
+    int64_t parts = 1;
+    std::vector<std::string> axes;
+    for (const std::string& axis : spec.dims[0]) {
+      parts *= devices.axis_size(axis);
+      axes.push_back(str_cat(axis, "=", devices.axis_size(axis)));
+    }
+    if (cut.size % parts == 0) continue;
+    const int64_t next = (cut.size / parts + 1) * parts;
+    return invalid_argument(cut.key, " is ", cut.size, ", which cannot be cut into ", parts,
+                            " equal parts (mesh axes ", absl::StrJoin(axes, ", "),
+                            "): use a multiple, such as ", next, ", or smaller degrees");
   }
   return absl::OkStatus();
 }

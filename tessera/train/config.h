@@ -7,8 +7,7 @@
 
 #include "tessera/base/config.h"
 #include "tessera/models/llama/config.h"
-#include "tessera/sharding/mesh.h"
-#include "tessera/sharding/partition_spec.h"
+#include "tessera/train/mesh_config.h"
 #include "tessera/train/schedule.h"
 
 /// Everything that a recipe says about a run. Each section is a struct; RunConfig puts them
@@ -47,22 +46,6 @@ struct DataConfig {
   uint64_t shuffle_seed = 0;
 
   void fields(ConfigFields& f);
-};
-
-/// The size of each mesh axis; one of them may be -1: what the others leave.
-struct MeshConfig {
-  int64_t data = 1;    ///< Copies of the weights; each sees a part of the batch.
-  int64_t fsdp = -1;   ///< Parts of the batch as well, and every weight cut into that many shards.
-  int64_t tensor = 1;  ///< Heads, feed-forward width and vocabulary cut into that many parts.
-
-  void fields(ConfigFields& f);
-  Status validate() const;
-  /// The same with -1 filled in, for `devices` devices; an error when the product is not `devices`.
-  Result<MeshConfig> resolved(int64_t devices) const;
-  /// For Mesh::create().
-  std::vector<MeshAxis> axes() const;
-  /// How many parts a batch is cut into, of a resolved mesh.
-  int64_t batch_shards() const { return data * fsdp; }
 };
 
 /// AdamW (Loshchilov and Hutter 2019), with decay only where `no_decay` does not match.
@@ -127,7 +110,6 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   MeshConfig mesh;
-  ConfigNamedLists axis_rules;  ///< In place of default_axis_rules() of the same names.
   OptimizerConfig optimizer;
   ScheduleConfig schedule;
   TrainingConfig training;
@@ -138,13 +120,11 @@ struct RunConfig {
   void fields(ConfigFields& f);
   /// What concerns several sections and needs neither data nor devices.
   Status validate() const;
-  /// That the mesh fits `devices` devices, and that heads, widths and batch divide over it.
-  Status validate_mesh(int64_t devices) const;
+  /// That heads, batch and sequence divide over a mesh of this config's.
+  Status validate_mesh(const Mesh& mesh) const;
   /// That a tokenizer of `tokens` tokens fits the model.
   Status validate_vocabulary(int64_t tokens) const;
 
-  /// default_axis_rules() with `axis_rules` in their places.
-  AxisRules resolved_axis_rules() const;
   ScheduleConfig resolved_schedule() const { return schedule.resolved(training.steps); }
 };
 

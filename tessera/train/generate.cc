@@ -87,13 +87,13 @@ Result<Tree<Array>> load_params(Session& session, FileSystem& files, const Gener
   for (const auto& [path, spec] : session.model->params()) {
     specs.push_back({str_cat("params.", path), spec.shape(), spec.names});
   }
-  return restore(*session.runtime, *reader, specs, session.rules, session.mesh);
+  return restore(*session.runtime, *reader, specs, session.layout);
 }
 
 Result<Array> put_scalar(Session& session, int32_t value) {
   const HostArray host =
       HostArray::from<int32_t>(DType::kS32, {}, std::span<const int32_t>(&value, 1));
-  return Array::from_host(*session.runtime, host, NamedSharding::replicated(session.mesh));
+  return Array::from_host(*session.runtime, host, NamedSharding::replicated(session.layout.mesh));
 }
 
 Result<std::vector<int32_t>> encode_prompt(const Tokenizer& tokenizer,
@@ -118,7 +118,7 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, FileSys
   const int64_t window = training.sequence_length;
   // The mesh splits a batch: the text is its first row, and the others, as many as the mesh needs,
   // are not looked at.
-  const int64_t rows = session.config.mesh.batch_shards();
+  ASSIGN_OR_RETURN(const int64_t rows, batch_shards(session.layout));
   ASSIGN_OR_RETURN(std::vector<int32_t> tokens, encode_prompt(tokenizer, options, window));
   const size_t prompt_tokens = tokens.size();
   Generated result;
@@ -126,16 +126,15 @@ Result<Generated> generate(Session& session, const Tokenizer& tokenizer, FileSys
   ASSIGN_OR_RETURN(
       const TracedProgram traced,
       trace_next_token(*session.model, training, tokenizer.vocab_size(), rows, options));
-  ASSIGN_OR_RETURN(
-      const CompiledFunction next_token,
-      compile_program(*session.runtime, traced, "next_token", session.mesh, session.rules));
+  ASSIGN_OR_RETURN(const CompiledFunction next_token,
+                   compile_program(*session.runtime, traced, "next_token", session.layout));
   for (int64_t i = 0; i < options.max_tokens; ++i) {
     const int64_t visible = std::min<int64_t>(static_cast<int64_t>(tokens.size()), window);
     HostArray host(Shape{DType::kS32, {rows, window}});
     std::copy(tokens.end() - visible, tokens.end(), host.as<int32_t>().begin());
     Tree<Array> call_arguments = arguments;
     ASSIGN_OR_RETURN(Array row, Array::from_host(*session.runtime, host,
-                                                 NamedSharding::replicated(session.mesh)));
+                                                 NamedSharding::replicated(session.layout.mesh)));
     ASSIGN_OR_RETURN(Array length, put_scalar(session, static_cast<int32_t>(visible)));
     ASSIGN_OR_RETURN(Array index, put_scalar(session, static_cast<int32_t>(i)));
     RETURN_IF_ERROR(call_arguments.add("tokens", std::move(row)));

@@ -1,9 +1,36 @@
 #include "tessera/train/session.h"
 
+#include "tessera/base/log.h"
+#include "tessera/base/usage_error.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/train/compile.h"
 
 namespace tessera {
+
+namespace {
+
+Status check_params(const LanguageModel& model, const MeshConfig& config, const Layout& layout) {
+  const std::vector<ArgumentSpec> state = state_spec(model);
+  ASSIGN_OR_RETURN(const std::vector<UnusedAxis> unused, unused_axes(state, layout));
+  for (const UnusedAxis& axis : unused) {
+    if (!axis.path.starts_with("params.")) continue;  // moments lie as their parameters do
+    if (config.strict_sharding)
+      return invalid_argument(to_string(axis), ", which strict_sharding=true forbids");
+    log_warning(to_string(axis));
+  }
+  return check_sharding_tolerance(state, layout, config.sharding_tolerance);
+}
+
+/// Lays the mesh over the slices and resolves the config's.
+Result<Layout> checked_layout(RunConfig& config, const LanguageModel& model, const Slices& slices) {
+  ASSIGN_OR_RETURN(config.mesh, config.mesh.resolved(slices));
+  ASSIGN_OR_RETURN(Layout layout, make_layout(config.mesh, slices));
+  RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
+  RETURN_IF_ERROR(check_params(model, config.mesh, layout));
+  return layout;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config) {
   if (config.family == "llama") return std::make_unique<Llama>(config.llama);
@@ -16,13 +43,11 @@ Result<Session> Session::open(RunConfig config) {
   ASSIGN_OR_RETURN(
       auto runtime,
       Runtime::create({.plugin = config.plugin.name, .cpu_devices = wanted, .client_options = {}}));
-  const auto devices = static_cast<int64_t>(runtime->client().devices().size());
-  RETURN_IF_ERROR(config.validate_mesh(devices));
-  ASSIGN_OR_RETURN(config.mesh, config.mesh.resolved(devices));
-  ASSIGN_OR_RETURN(Mesh mesh, make_mesh(*runtime, config.mesh));
-  AxisRules rules = config.resolved_axis_rules();
-  return Session{std::move(config), std::move(model), std::move(runtime), std::move(mesh),
-                 std::move(rules)};
+  ASSIGN_OR_RETURN(Slices slices, device_slices(runtime->client(), config.mesh));
+  auto layout = checked_layout(config, *model, slices);
+  if (!layout.ok()) return usage_error(layout.status());
+  return Session{std::move(config), std::move(model), std::move(runtime), std::move(slices),
+                 *std::move(layout)};
 }
 
 }  // namespace tessera

@@ -7,8 +7,8 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/models/language_model.h"
 #include "tessera/runtime/runtime.h"
-#include "tessera/sharding/partition_spec.h"
 #include "tessera/train/config.h"
+#include "tessera/train/layout.h"
 
 namespace tessera {
 
@@ -17,11 +17,12 @@ struct Session {
   RunConfig config;  ///< with the mesh resolved
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<Runtime> runtime;
-  Mesh mesh;
-  AxisRules rules;
+  Slices slices;  ///< the devices, by the slices that they form
+  Layout layout;
 
-  /// Loads the plugin, opens the devices and lays the mesh over them. Errors before that: what
-  /// validate_mesh says.
+  /// Loads the plugin, opens the devices and lays the mesh over them. Warns of axes that do not
+  /// divide a parameter. Errors: what resolving the mesh, validate_mesh() and
+  /// check_sharding_tolerance() say.
   static Result<Session> open(RunConfig config);
 
   std::string checkpoint_directory() const {

@@ -6,16 +6,10 @@
 #include "tessera/base/format.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/ops/sharding_ops.h"
-#include "tessera/runtime/jit.h"
-#include "tessera/train/step.h"
+#include "tessera/train/layout.h"
 
 namespace tessera {
 namespace {
-
-struct Layout {
-  const Mesh& mesh;
-  const AxisRules& rules;
-};
 
 /// "embed 512, mlp 1536".
 std::string named_dims(const std::vector<std::string>& names, const Dims& dims) {
@@ -30,8 +24,7 @@ std::string named_dims(const std::vector<std::string>& names, const Dims& dims) 
 /// Adds a row, and gives the bytes that a device holds.
 Result<double> add_row(const std::string& name, const std::vector<std::string>& names,
                        const Shape& shape, const Layout& layout, TextTable& table) {
-  ASSIGN_OR_RETURN(const ProgramValue value,
-                   lay_out({name, names}, shape, layout.rules, layout.mesh));
+  ASSIGN_OR_RETURN(const ProgramValue value, lay_out(ArgumentSpec{name, shape, names}, layout));
   const Shape part = value.sharding.shard_shape(shape);
   const double bytes = static_cast<double>(part.host_bytes());
   table.add({name, named_dims(names, shape.dims), to_string(value.sharding.spec(), shape.rank()),
@@ -97,16 +90,15 @@ Result<std::string> activation_report(const LanguageModel& model, const RunConfi
 }  // namespace
 
 Result<std::string> sharding_report(const RunConfig& config, int64_t devices) {
-  RETURN_IF_ERROR(config.validate_mesh(devices));
-  ASSIGN_OR_RETURN(const MeshConfig sizes, config.mesh.resolved(devices));
-  ASSIGN_OR_RETURN(const Mesh mesh, Mesh::create(sizes.axes(), devices));
-  const AxisRules rules = config.resolved_axis_rules();
-  const Layout layout = {mesh, rules};
+  ASSIGN_OR_RETURN(const Slices slices, config.mesh.slices(devices));
+  ASSIGN_OR_RETURN(const MeshConfig resolved, config.mesh.resolved(slices));
+  ASSIGN_OR_RETURN(const Layout layout, make_layout(resolved, slices));
+  RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
   const Llama model(config.model.llama);
   ASSIGN_OR_RETURN(const std::string state, state_report(model, layout));
   ASSIGN_OR_RETURN(const std::string activations, activation_report(model, config, layout));
   const double count = static_cast<double>(count_params(model.params()));
-  return str_cat("mesh ", to_string(mesh), ": ", devices, " devices, ", count_text(count),
+  return str_cat("mesh ", to_string(layout.mesh), ": ", devices, " devices, ", count_text(count),
                  " parameters\n", state, activations);
 }
 

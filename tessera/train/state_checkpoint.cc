@@ -67,14 +67,12 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state) {
 }
 
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
-                            std::span<const ArgumentSpec> specs, const AxisRules& rules,
-                            const Mesh& mesh) {
+                            std::span<const ArgumentSpec> specs, const Layout& layout) {
   Tree<Array> state;
   RETURN_IF_ERROR(check_complete(reader, specs));
   for (const ArgumentSpec& spec : specs) {
     RETURN_IF_ERROR(check_matches(reader, spec));
-    ASSIGN_OR_RETURN(const ProgramValue value,
-                     lay_out({spec.path, spec.names}, spec.shape, rules, mesh));
+    ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
     const Array::ShardSource source = [&](const ShardIndex& index) -> Result<HostArray> {
       HostArray part(Shape{spec.shape.dtype, index.sizes});
       RETURN_IF_ERROR(reader.read_region(spec.path, to_box(index), part.bytes()));

@@ -3,8 +3,7 @@
 #include "tessera/ckpt/manager.h"
 #include "tessera/ckpt/saver.h"
 #include "tessera/runtime/array.h"
-#include "tessera/runtime/jit.h"
-#include "tessera/train/step.h"
+#include "tessera/train/layout.h"
 
 namespace tessera {
 
@@ -13,11 +12,10 @@ namespace tessera {
 /// this returns.
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state);
 
-/// Reads the arrays that `specs` name onto the mesh, as the rules lay them out; each device's part
+/// Reads the arrays that `specs` name onto the layout's mesh; each device's part
 /// only. Errors: an array that the checkpoint lacks, or has with another shape or dtype; one that
 /// it has beside `specs` in a branch of theirs ("params"); damage.
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
-                            std::span<const ArgumentSpec> specs, const AxisRules& rules,
-                            const Mesh& mesh);
+                            std::span<const ArgumentSpec> specs, const Layout& layout);
 
 }  // namespace tessera

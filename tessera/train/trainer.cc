@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
 #include "tessera/base/json.h"
+#include "tessera/sharding/shardy.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/gemm_peak.h"
 #include "tessera/train/metrics_console.h"
@@ -100,16 +101,16 @@ Status Trainer::prepare() {
 Status Trainer::compile() {
   Runtime& runtime = *session_.runtime;
   ASSIGN_OR_RETURN(const TracedProgram train_program, trace_train_step(*session_.model, config_));
-  ASSIGN_OR_RETURN(train_step_, compile_program(runtime, train_program, "train_step", session_.mesh,
-                                                session_.rules));
+  ASSIGN_OR_RETURN(train_step_,
+                   compile_program(runtime, train_program, "train_step", session_.layout));
   if (data_.validation) {
     ASSIGN_OR_RETURN(const TracedProgram eval_program,
                      trace_eval_step(*session_.model, config_.training));
-    ASSIGN_OR_RETURN(eval_step_, compile_program(runtime, eval_program, "eval_step", session_.mesh,
-                                                 session_.rules));
+    ASSIGN_OR_RETURN(eval_step_,
+                     compile_program(runtime, eval_program, "eval_step", session_.layout));
   }
   facts_.total_steps = config_.training.steps;
-  facts_.devices = session_.mesh.size();
+  facts_.devices = session_.layout.mesh.size();
   facts_.flops_per_step =
       session_.model->step_flop(config_.training.batch_size, config_.training.sequence_length);
   const auto peak =
@@ -121,8 +122,8 @@ Status Trainer::compile() {
 
 void Trainer::print_facts(const CompiledFunction& step_program) {
   const auto number = [](double value) { return count_text(value); };
-  log_info("devices: ", session_.mesh.size(), " (", session_.runtime->client().platform_name(),
-           "), mesh ", to_string(session_.mesh));
+  log_info("devices: ", session_.layout.mesh.size(), " (",
+           session_.runtime->client().platform_name(), "), mesh ", to_string(session_.layout.mesh));
   log_info("model: ", number(static_cast<double>(count_params(session_.model->params()))),
            " parameters, ", absl::StrFormat("%.4g", facts_.flops_per_step / 1e12),
            " TFLOP a step of ", number(static_cast<double>(config_.training.tokens_per_step())),
@@ -158,16 +159,16 @@ Status Trainer::start_state() {
     }
   }
   ASSIGN_OR_RETURN(const TracedProgram program, trace_init(*session_.model, config_.training));
-  ASSIGN_OR_RETURN(const CompiledFunction init, compile_program(*session_.runtime, program, "init",
-                                                                session_.mesh, session_.rules));
+  ASSIGN_OR_RETURN(const CompiledFunction init,
+                   compile_program(*session_.runtime, program, "init", session_.layout));
   ASSIGN_OR_RETURN(state_, call(init, {}));
   return absl::OkStatus();
 }
 
 Status Trainer::resume(int64_t step) {
   ASSIGN_OR_RETURN(const auto reader, manager_.open(step));
-  ASSIGN_OR_RETURN(state_, restore(*session_.runtime, *reader, state_spec(*session_.model),
-                                   session_.rules, session_.mesh));
+  ASSIGN_OR_RETURN(
+      state_, restore(*session_.runtime, *reader, state_spec(*session_.model), session_.layout));
   ASSIGN_OR_RETURN(const Json position, parse_json(reader->manifest().data_json, reader->folder()));
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
   step_ = saved_step_ = requested_step_ = step;
@@ -199,8 +200,9 @@ Status Trainer::dispatch() {
   const double rate = learning_rate(schedule_, step_ + 1);
   const float rate_f32 = static_cast<float>(rate);
   const HostArray host_rate = HostArray::from<float>(DType::kF32, {}, std::span(&rate_f32, 1));
-  ASSIGN_OR_RETURN(Array rate_array, Array::from_host(*session_.runtime, host_rate,
-                                                      NamedSharding::replicated(session_.mesh)));
+  ASSIGN_OR_RETURN(Array rate_array,
+                   Array::from_host(*session_.runtime, host_rate,
+                                    NamedSharding::replicated(session_.layout.mesh)));
   RETURN_IF_ERROR(arguments.add("learning_rate", std::move(rate_array)));
   for (const auto& [path, array] : state_) RETURN_IF_ERROR(arguments.add(path, array));
   ASSIGN_OR_RETURN(const Tree<Array> results, call(*train_step_, arguments));
@@ -318,7 +320,7 @@ Status Trainer::save() {
 void Trainer::describe(Manifest& manifest) const {
   manifest.saved_unix_s = absl::ToUnixSeconds(environment_.clock.now());
   Json mesh = Json::object();
-  for (const MeshAxis& axis : session_.mesh.axes()) mesh[axis.name] = axis.size;
+  for (const MeshAxis& axis : named_axes(session_.layout.mesh)) mesh[axis.name] = axis.size;
   manifest.mesh_json = mesh.dump();
   RunConfig config = config_;
   // A path may hold bytes that are not UTF-8, which JSON has no way to say.

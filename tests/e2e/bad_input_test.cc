@@ -27,9 +27,11 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
       {{"model.layers=two"}, 2, {"model.layers", "two"}},
       {{"model.layers=0"}, 2, {"model.layers", "0"}},
       {{"model.kv_heads=3"}, 2, {"kv_heads"}},
-      {{"plugin.devices=3", "mesh.data=2"}, 2, {"mesh", "3"}},
-      {{"plugin.devices=4", "mesh.fsdp=4", "training.batch_size=6"}, 2, {"batch_size", "6"}},
-      {{"plugin.devices=4", "mesh.tensor=4"}, 2, {"kv_heads"}},
+      {{"plugin.devices=3", "ici_data_parallelism=2"}, 2, {"ici_data_parallelism=2", "3 devices"}},
+      {{"plugin.devices=4", "ici_fsdp_parallelism=4", "training.batch_size=6"},
+       2,
+       {"batch_size", "6"}},
+      {{"plugin.devices=4", "ici_tensor_parallelism=4"}, 2, {"kv_heads"}},
       {{"optimizer.no_decay=" + std::string(20000, '(')}, 2, {"no_decay", "20000"}},
       {{"output_directory=${TESSERA_NOT_SET}/run"}, 2, {"output_directory", "TESSERA_NOT_SET"}},
   };
@@ -42,13 +44,26 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
   }
 }
 
-TEST(BadInput, ADimensionThatARuleOfTheRecipeCannotCutIsNamed) {
+TEST(BadInput, ADimensionThatAnAxisCannotCutIsNamed) {
   const Workspace workspace;
-  const Ended ended = workspace.train(
-      {"plugin.devices=2", "mesh.fsdp=2", "model.mlp=65", "axis_rules={mlp: [fsdp]}"});
-  EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err,
-              AllOf(HasSubstr("params.layers.mlp"), HasSubstr("65"), HasSubstr("fsdp=2")));
+  std::vector<std::string> settings = {"plugin.devices=2", "ici_fsdp_parallelism=1",
+                                       "ici_tensor_parallelism=2", "model.mlp=65",
+                                       "training.steps=2"};
+  const auto train = [&](const char* setting) {
+    std::vector<std::string> all = settings;
+    all.push_back(setting);
+    return workspace.train(all);
+  };
+  const Ended strict = train("strict_sharding=true");
+  EXPECT_EQ(strict.exit_code, 2);
+  EXPECT_THAT(strict.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("65"),
+                                HasSubstr("tensor=2"), HasSubstr("strict_sharding")));
+  const Ended too_much = train("sharding_tolerance=0.02");
+  EXPECT_EQ(too_much.exit_code, 2);
+  EXPECT_THAT(too_much.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("sharding_tolerance")));
+  const Ended tolerated = train("sharding_tolerance=1");
+  EXPECT_EQ(tolerated.exit_code, 0) << tolerated.err;
+  EXPECT_THAT(tolerated.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("tensor=2")));
 }
 
 TEST(BadInput, AnUnknownKeyNamesTheLineOfTheRecipe) {

@@ -23,7 +23,8 @@ constexpr int kMostSeconds = 280;  // a run that hangs ends here, with exit code
 const char kRecipe[] = R"(output_directory: run
 data: {store: tokens, corpus: [corpus], tokenizer: {kind: bytes}, validation_fraction: 0.1}
 model: {vocab_size: 320, layers: 2, embed: 32, mlp: 64, heads: 4, kv_heads: 2}
-mesh: {data: 1, fsdp: 1}
+ici_data_parallelism: 1
+ici_fsdp_parallelism: 1
 plugin: {name: cpu, devices: 1}
 training: {steps: 12, batch_size: 8, sequence_length: 32, dtype: f32, eval_interval: 0, eval_batches: 2}
 schedule: {learning_rate: 3e-3, warmup_steps: 2}

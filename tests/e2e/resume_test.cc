@@ -114,7 +114,8 @@ TEST(Resume, AnotherMeshGoesOnWithTheSameLosses) {
   const Workspace workspace;
   ASSERT_EQ(workspace.train({"output_directory=whole"}).exit_code, 0);
   ASSERT_EQ(workspace.train({"training.steps=6", "schedule.steps=12"}).exit_code, 0);
-  const Ended other = workspace.train({"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"});
+  const Ended other =
+      workspace.train({"plugin.devices=4", "ici_data_parallelism=2", "ici_fsdp_parallelism=2"});
   ASSERT_EQ(other.exit_code, 0) << other.err;
   const auto expected = workspace.losses("whole"), got = workspace.losses("run");
   ASSERT_EQ(got.size(), expected.size());

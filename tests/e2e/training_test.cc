@@ -18,17 +18,20 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
                                            "checkpoint.enabled=false"};
   const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
       {"one", {}},
-      {"fsdp2", {"plugin.devices=2", "mesh.fsdp=2"}},
-      {"data2_fsdp2", {"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"}},
-      {"fsdp2_tensor2", {"plugin.devices=4", "mesh.fsdp=2", "mesh.tensor=2"}},
-      {"data2_fsdp2_tensor2", {"plugin.devices=8", "mesh.data=2", "mesh.fsdp=2", "mesh.tensor=2"}},
+      {"fsdp2", {"plugin.devices=2", "ici_fsdp_parallelism=2"}},
+      {"data2_fsdp2", {"plugin.devices=4", "ici_data_parallelism=2", "ici_fsdp_parallelism=2"}},
+      {"fsdp2_tensor2", {"plugin.devices=4", "ici_fsdp_parallelism=2", "ici_tensor_parallelism=2"}},
+      {"data2_fsdp2_tensor2",
+       {"plugin.devices=8", "ici_data_parallelism=2", "ici_fsdp_parallelism=2",
+        "ici_tensor_parallelism=2"}},
       {"own_axis_rules",
-       {"plugin.devices=4", "mesh.fsdp=2", "mesh.tensor=2",
+       {"plugin.devices=4", "ici_fsdp_parallelism=2", "ici_tensor_parallelism=2",
         "axis_rules={embed: [], activation_batch: [fsdp], mlp: [fsdp, tensor], vocab: []}"}},
       {"unrolled", {"training.scan_layers=false"}},
       {"remat", {"training.remat=true"}},
       {"unrolled_remat_fsdp2",
-       {"training.scan_layers=false", "training.remat=true", "plugin.devices=2", "mesh.fsdp=2"}},
+       {"training.scan_layers=false", "training.remat=true", "plugin.devices=2",
+        "ici_fsdp_parallelism=2"}},
   };
   for (const auto& [name, overrides] : runs) {
     std::vector<std::string> arguments = common;
@@ -106,7 +109,8 @@ TEST(Generation, IsTheSameForTheSameSeedAndSaysWhatIsWrong) {
 
 TEST(Generation, WorksOnTheMeshThatTrainedAndGivesTheTextOfOneDevice) {
   const Workspace workspace;
-  const std::vector<std::string> mesh = {"plugin.devices=4", "mesh.data=2", "mesh.fsdp=2"};
+  const std::vector<std::string> mesh = {"plugin.devices=4", "ici_data_parallelism=2",
+                                         "ici_fsdp_parallelism=2"};
   ASSERT_EQ(workspace.train(mesh).exit_code, 0);
   std::vector<std::string> arguments = {"generate", "recipe.yaml",   "--prompt",
                                         "Line",     "--temperature", "0"};

@@ -6,7 +6,6 @@
 
 #include "tessera/models/llama/model.h"
 #include "tessera/runtime/testing.h"
-#include "tessera/train/axis_rules.h"
 #include "tessera/train/compile.h"
 #include "tests/parity/formula.h"
 
@@ -53,19 +52,28 @@ Result<HostArray> initial_value(const ProgramValue& spec, const Tree<HostArray>&
   return internal_error("nobody knows the argument ", spec.path);
 }
 
+struct Degrees {
+  int64_t fsdp = 1;
+  int64_t tensor = 1;
+};
+
 // The compiled step with its arguments on the devices of a mesh.
 class Trainer {
  public:
-  static Result<Trainer> create(const Json& golden, const MeshConfig& axes) {
+  static Result<Trainer> create(const Json& golden, const Degrees& degrees) {
     const RunConfig config = run_config(golden);
     ASSIGN_OR_RETURN(const TracedProgram program,
                      trace_train_step(Llama(config.model.llama), config));
     Trainer trainer;
     ASSIGN_OR_RETURN(trainer.runtime_, tessera::testing::test_runtime());
-    ASSIGN_OR_RETURN(
-        CompiledFunction step,
-        compile_program(*trainer.runtime_, program, "train_step",
-                        tessera::testing::test_mesh(axes.axes()), default_axis_rules()));
+    MeshConfig mesh;
+    mesh.ici_degree("fsdp") = degrees.fsdp;
+    mesh.ici_degree("tensor") = degrees.tensor;
+    ASSIGN_OR_RETURN(const Slices slices, mesh.slices(degrees.fsdp * degrees.tensor));
+    ASSIGN_OR_RETURN(mesh, mesh.resolved(slices));
+    ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
+    ASSIGN_OR_RETURN(CompiledFunction step,
+                     compile_program(*trainer.runtime_, program, "train_step", layout));
     trainer.step_ = std::make_unique<CompiledFunction>(std::move(step));
     const Tree<HostArray> params = llama_weights(config.model.llama, {});
     for (const ProgramValue& argument : trainer.step_->arguments()) {
@@ -92,11 +100,11 @@ class Trainer {
   Tree<Array> arguments_;
 };
 
-void expect_jax_losses(const std::string& file, const MeshConfig& axes) {
+void expect_jax_losses(const std::string& file, const Degrees& degrees) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   const Result<Json> golden = load_golden(file);
   ASSERT_TRUE(golden.ok()) << golden.status();
-  Result<Trainer> trainer = Trainer::create(*golden, axes);
+  Result<Trainer> trainer = Trainer::create(*golden, degrees);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const std::vector<double> expected = golden->at("losses");
   const std::vector<double> nudged = golden->at("losses_nudged");
@@ -122,18 +130,14 @@ void expect_jax_losses(const std::string& file, const MeshConfig& axes) {
   std::cout << "largest relative error " << worst << "\n";
 }
 
-constexpr MeshConfig kOneDevice{.data = 1, .fsdp = 1, .tensor = 1};
-
-TEST(JaxParity, TwentyLossesOfASmallModelAgree) {
-  expect_jax_losses("jax_losses_small.json", kOneDevice);
-}
+TEST(JaxParity, TwentyLossesOfASmallModelAgree) { expect_jax_losses("jax_losses_small.json", {}); }
 
 TEST(JaxParity, TwentyLossesOfASmallModelOnAMeshAgree) {
-  expect_jax_losses("jax_losses_small.json", {.data = 1, .fsdp = 2, .tensor = 2});
+  expect_jax_losses("jax_losses_small.json", {.fsdp = 2, .tensor = 2});
 }
 
 TEST(JaxParity, TwentyLossesOfTheBenchmarkModelAgree) {
-  expect_jax_losses("jax_losses_full.json", kOneDevice);
+  expect_jax_losses("jax_losses_full.json", {});
 }
 
 }  // namespace

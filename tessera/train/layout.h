@@ -1,0 +1,66 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/pjrt/client.h"
+#include "tessera/runtime/jit.h"
+#include "tessera/train/mesh_config.h"
+#include "tessera/train/step.h"
+
+/// Where the values of a run's programs live.
+namespace tessera {
+
+/// A mesh, and the rules that split dimensions over it.
+struct Layout {
+  Mesh mesh;
+  AxisRules rules;
+  bool shard_optimizer_over_data = false;  ///< ZeRO-1 (Rajbhandari et al., 2020)
+};
+
+/// The slices that a client's devices form: as the config says, else by the devices' attribute
+/// "slice_index" or by their process, else one. Errors: slices of different sizes, a number of
+/// slices that does not divide the devices.
+Result<Slices> device_slices(const pjrt::Client& client, const MeshConfig& config);
+
+/// The layout that a resolved config makes of these slices.
+Result<Layout> make_layout(const MeshConfig& resolved, const Slices& slices);
+
+/// What the layers below need to lay out a value of a program of training.
+LogicalValue logical_value(const ArgumentSpec& spec, const Layout& layout);
+Result<ProgramValue> lay_out(const ArgumentSpec& spec, const Layout& layout);
+
+/// Parts that a batch is cut into.
+Result<int64_t> batch_shards(const Layout& layout);
+
+/// An axis that would split a dimension, but does not divide it.
+struct UnusedAxis {
+  std::string path;
+  int dim;
+  int64_t size;  ///< of the dimension
+  std::string axis;
+  int64_t axis_size;
+};
+std::string to_string(const UnusedAxis& unused);
+/// All of them in these values, which a strict layout makes an error of.
+Result<std::vector<UnusedAxis>> unused_axes(std::span<const ArgumentSpec> specs,
+                                            const Layout& layout);
+
+/// A parameter that is whole along axes that could split it.
+struct ReplicatedParam {
+  std::string path;
+  std::string spec;
+  double bytes;
+  std::vector<std::string> axes;
+};
+/// Parameters ("params.*") that some axis larger than one, other than data, diloco and stage, does
+/// not split; the largest first.
+Result<std::vector<ReplicatedParam>> replicated_params(std::span<const ArgumentSpec> specs,
+                                                       const Layout& layout);
+/// An error when those hold more than `tolerance` of all parameters' bytes; it lists the five
+/// largest.
+Status check_sharding_tolerance(std::span<const ArgumentSpec> specs, const Layout& layout,
+                                double tolerance);
+
+}  // namespace tessera
