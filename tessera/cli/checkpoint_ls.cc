@@ -12,6 +12,7 @@ namespace {
 std::string mesh_text(const std::string& mesh_json) {
   const Json mesh = Json::parse(mesh_json, nullptr, /*allow_exceptions=*/false);
   if (!mesh.is_object()) return "";
+  if (mesh.empty()) return "one device";
   std::string text;
   for (const auto& [axis, size] : mesh.items())
     str_append(&text, text.empty() ? "" : " x ", axis, " ", size.dump());

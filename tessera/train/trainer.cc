@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
 #include "tessera/base/json.h"
-#include "tessera/sharding/shardy.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/gemm_peak.h"
 #include "tessera/train/metrics_console.h"
@@ -320,7 +319,9 @@ Status Trainer::save() {
 void Trainer::describe(Manifest& manifest) const {
   manifest.saved_unix_s = absl::ToUnixSeconds(environment_.clock.now());
   Json mesh = Json::object();
-  for (const MeshAxis& axis : named_axes(session_.layout.mesh)) mesh[axis.name] = axis.size;
+  for (const MeshAxis& axis : session_.layout.mesh.axes()) {
+    if (axis.size > 1) mesh[axis.name] = axis.size;
+  }
   manifest.mesh_json = mesh.dump();
   RunConfig config = config_;
   // A path may hold bytes that are not UTF-8, which JSON has no way to say.
