@@ -111,10 +111,12 @@ Result<std::vector<ReplicatedParam>> replicated_params(std::span<const ArgumentS
   for (const ArgumentSpec& spec : specs) {
     if (!is_param(spec)) continue;
     ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
-    ReplicatedParam param = {.path = spec.path,
-                             .spec = to_string(value.sharding.spec(), spec.shape.rank()),
-                             .bytes = static_cast<double>(spec.shape.host_bytes()),
-                             .axes = {}};
+    ReplicatedParam param = {
+        .path = spec.path,
+        .spec = to_string(value.sharding.spec(), spec.shape.rank()),
+        .bytes = static_cast<double>(spec.shape.host_bytes()),
+        .shard_bytes = static_cast<double>(value.sharding.shard_shape(spec.shape).host_bytes()),
+        .axes = {}};
     for (const MeshAxis& axis : layout.mesh.axes()) {
       if (axis.size > 1 && !may_replicate(axis.name) && !splits(value.sharding.spec(), axis.name))
         param.axes.push_back(axis.name);

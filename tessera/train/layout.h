@@ -51,7 +51,8 @@ Result<std::vector<UnusedAxis>> unused_axes(std::span<const ArgumentSpec> specs,
 struct ReplicatedParam {
   std::string path;
   std::string spec;
-  double bytes;
+  double bytes;        ///< of the whole
+  double shard_bytes;  ///< that a device holds
   std::vector<std::string> axes;
 };
 /// Parameters ("params.*") that some axis larger than one, other than data, diloco and stage, does

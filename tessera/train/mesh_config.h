@@ -48,6 +48,8 @@ struct MeshConfig {
   Result<MeshConfig> resolved(const Slices& slices) const;
   /// The mesh of a resolved one.
   Result<Mesh> mesh(const Slices& slices) const;
+  /// The axes with their degrees, in mesh order.
+  std::vector<AxisDegrees> axis_degrees() const;
   /// "data, fsdp, ...": the axes that there are, whatever their degrees.
   std::vector<std::string> axis_names() const;
 
@@ -55,7 +57,6 @@ struct MeshConfig {
   AxisRules rules() const;
 
  private:
-  std::vector<AxisDegrees> axis_degrees() const;
   Status validate_axis_lists() const;
   Status validate_rules() const;
 };

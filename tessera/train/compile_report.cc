@@ -1,0 +1,120 @@
+#include "tessera/train/compile_report.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "tessera/base/strings.h"
+
+namespace tessera {
+namespace {
+
+using pjrt::HloComputation;
+using pjrt::HloInstruction;
+
+/// "all-gather" of "all-gather-start" and "all-gather"; empty of what is no collective, and of the
+/// second half of one.
+std::string collective_kind(std::string_view opcode) {
+  constexpr std::string_view kStart = "-start";
+  if (opcode.ends_with(kStart)) opcode.remove_suffix(kStart.size());
+  for (const char* kind : {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+                           "collective-permute", "collective-broadcast", "ragged-all-to-all"}) {
+    if (opcode == kind) return kind;
+  }
+  return "";
+}
+
+double operand_bytes(const HloComputation& computation, const HloInstruction& instruction) {
+  double bytes = 0;
+  for (int64_t id : instruction.operands) {
+    for (const HloInstruction& other : computation.instructions) {
+      if (other.id == id) bytes += other.shape.bytes();
+    }
+  }
+  return bytes;
+}
+
+/// Devices, by position in the mesh, that exchange with one another.
+std::vector<std::vector<int64_t>> exchanging(const HloInstruction& instruction, int64_t devices) {
+  std::vector<std::vector<int64_t>> groups = instruction.groups;
+  for (const auto& [source, target] : instruction.source_target_pairs)
+    groups.push_back({source, target});
+  if (!groups.empty()) return groups;
+  groups.emplace_back();  // none said: all of them
+  for (int64_t i = 0; i < devices; ++i) groups.back().push_back(i);
+  return groups;
+}
+
+std::vector<std::string> differing_axes(const std::vector<std::vector<int64_t>>& groups,
+                                        const Mesh& mesh) {
+  std::vector<bool> differs(mesh.axes().size(), false);
+  for (const auto& group : groups) {
+    const std::vector<int64_t> first = mesh.coordinates(group[0]);
+    for (int64_t position : group) {
+      const std::vector<int64_t> other = mesh.coordinates(position);
+      for (size_t i = 0; i < differs.size(); ++i)
+        if (other[i] != first[i]) differs[i] = true;
+    }
+  }
+  std::vector<std::string> axes;
+  for (size_t i = 0; i < differs.size(); ++i) {
+    if (differs[i]) axes.push_back(mesh.axes()[i].name);
+  }
+  return axes;
+}
+
+bool cross_slices(const std::vector<std::vector<int64_t>>& groups, const Mesh& mesh,
+                  const std::map<int64_t, size_t>& slice_of) {
+  return std::any_of(groups.begin(), groups.end(), [&](const auto& group) {
+    return std::any_of(group.begin(), group.end(), [&](int64_t position) {
+      return slice_of.at(mesh.device_ids()[position]) != slice_of.at(mesh.device_ids()[group[0]]);
+    });
+  });
+}
+
+}  // namespace
+
+std::vector<CollectiveReport> collectives(const pjrt::HloModule& module, const Mesh& mesh,
+                                          const Slices& slices) {
+  std::map<int64_t, size_t> slice_of;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    for (int64_t id : slices[i]) slice_of[id] = i;
+  }
+  std::map<std::tuple<std::string, std::vector<std::string>, bool>, CollectiveReport> uses;
+  module.walk(
+      [&](const HloComputation& computation, const HloInstruction& instruction, double times) {
+        const std::string kind = collective_kind(instruction.opcode);
+        if (kind.empty()) return;
+        const auto groups = exchanging(instruction, mesh.size());
+        const std::vector<std::string> axes = differing_axes(groups, mesh);
+        if (axes.empty()) return;  // of each device with itself
+        const bool crosses = cross_slices(groups, mesh, slice_of);
+        CollectiveReport& use = uses[{kind, axes, crosses}];
+        use.kind = kind;
+        use.axes = axes;
+        use.crosses_slices = crosses;
+        use.count += times;
+        use.bytes += times * (kind == "all-gather" ? instruction.shape.bytes()
+                                                   : operand_bytes(computation, instruction));
+      });
+  std::vector<CollectiveReport> list;
+  for (auto& [key, use] : uses) list.push_back(std::move(use));
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return list;
+}
+
+Result<CompileReport> compile_report(const CompiledFunction& function, const Mesh& mesh,
+                                     const Slices& slices) {
+  ASSIGN_OR_RETURN(const auto memory, function.executable().memory_stats());
+  ASSIGN_OR_RETURN(const auto program, function.executable().optimized_program());
+  ASSIGN_OR_RETURN(const auto module, pjrt::HloModule::parse(program.format, program.code));
+  return CompileReport{.devices = mesh.size(),
+                       .compile_seconds = function.compile_seconds(),
+                       .argument_bytes = static_cast<double>(memory.argument_bytes),
+                       .temp_bytes = static_cast<double>(memory.temp_bytes),
+                       .flops = module.dot_flops(),
+                       .collectives = collectives(module, mesh, slices)};
+}
+
+}  // namespace tessera
