@@ -1,7 +1,6 @@
 #include "tessera/pjrt/hlo_module.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tessera/base/strings.h"
 #include "tessera/pjrt/wire_format_internal.h"
@@ -30,6 +29,8 @@ bool parse_shape(std::string_view bytes, HloShape& shape) {
   return !reader.failed();
 }
 
+constexpr int64_t kMostDevices = int64_t{1} << 24;
+
 using Groups = std::vector<std::vector<int64_t>>;
 
 bool parse_group(std::string_view bytes, Groups& groups) {
@@ -54,9 +55,19 @@ bool parse_iota_groups(std::string_view bytes, Groups& groups) {
     if (field.number == 3) reader.numbers(field, [&](int64_t dim) { dims.push_back(dim); });
     if (field.number == 4) reader.numbers(field, [&](int64_t dim) { permutation.push_back(dim); });
   }
-  const int64_t product =
-      std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
-  if (reader.failed() || dims.size() != permutation.size() || product != count * size) return false;
+  int64_t product = 1;
+  for (int64_t dim : dims) {
+    if (dim < 1 || dim > kMostDevices) return false;
+    product *= dim;
+    if (product > kMostDevices) return false;
+  }
+  std::vector<int64_t> sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<int64_t>(i)) return false;
+  if (reader.failed() || dims.size() != permutation.size() || count < 1 || size < 1 ||
+      count > kMostDevices || size > kMostDevices || product != count * size)
+    return false;
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
   for (int64_t index = 0; index < product; ++index) {
@@ -198,18 +209,46 @@ bool parse_module(std::string_view bytes, HloModule& module) {
   return !reader.failed();
 }
 
-// That walking the module ends: every computation it calls is there.
-bool is_closed(const HloModule& module) {
-  if (!module.computations.contains(module.entry)) return false;
-  for (const auto& [id, computation] : module.computations) {
-    for (const HloInstruction& instruction : computation.instructions) {
-      for (int64_t called : instruction.called) {
-        if (!module.computations.contains(called)) return false;
-      }
-    }
-  }
-  return true;
+const HloInstruction* find(const HloComputation& computation, int64_t id) {
+  const auto found = std::find_if(computation.instructions.begin(), computation.instructions.end(),
+                                  [&](const HloInstruction& other) { return other.id == id; });
+  return found == computation.instructions.end() ? nullptr : &*found;
 }
+
+bool is_sound(const HloComputation& computation, const HloInstruction& instruction) {
+  if (instruction.opcode != "dot") return true;
+  const HloInstruction* lhs =
+      instruction.operands.empty() ? nullptr : find(computation, instruction.operands[0]);
+  if (lhs == nullptr) return false;
+  const auto rank = static_cast<int64_t>(lhs->shape.dims.size());
+  return std::all_of(instruction.lhs_contracting.begin(), instruction.lhs_contracting.end(),
+                     [&](int64_t dim) { return dim >= 0 && dim < rank; });
+}
+
+// That walking from a computation ends, and finds what it looks for.
+class SoundnessCheck {
+ public:
+  explicit SoundnessCheck(const HloModule& module) : module_(module) {}
+
+  bool operator()(int64_t id) {
+    const auto found = module_.computations.find(id);
+    if (found == module_.computations.end()) return false;
+    const auto [state, is_new] = states_.emplace(id, State::kOpen);
+    if (!is_new) return state->second == State::kDone;  // an open one calls itself
+    for (const HloInstruction& instruction : found->second.instructions) {
+      if (!is_sound(found->second, instruction)) return false;
+      for (int64_t called : instruction.called)
+        if (!(*this)(called)) return false;
+    }
+    states_[id] = State::kDone;
+    return true;
+  }
+
+ private:
+  enum class State { kOpen, kDone };
+  const HloModule& module_;
+  std::unordered_map<int64_t, State> states_;
+};
 
 }  // namespace
 
@@ -239,7 +278,7 @@ Result<HloModule> HloModule::parse(std::string_view format, std::string_view cod
                             "'; read are hlo and hlo_with_config");
   }
   HloModule module;
-  if (!parse_module(bytes, module) || !is_closed(module))
+  if (!parse_module(bytes, module) || !SoundnessCheck(module)(module.entry))
     return data_loss("the compiled program is no HLO module, or is cut short");
   return module;
 }
@@ -254,9 +293,7 @@ double HloModule::dot_flops() const {
   double flops = 0;
   walk([&](const HloComputation& computation, const HloInstruction& dot, double times) {
     if (dot.opcode != "dot") return;
-    const auto lhs =
-        std::find_if(computation.instructions.begin(), computation.instructions.end(),
-                     [&](const HloInstruction& other) { return other.id == dot.operands[0]; });
+    const HloInstruction* lhs = find(computation, dot.operands[0]);
     double contracted = 1;
     for (int64_t dim : dot.lhs_contracting) contracted *= static_cast<double>(lhs->shape.dims[dim]);
     flops += times * 2 * dot.shape.elements() * contracted;

@@ -4,6 +4,7 @@
 
 #include "tessera/pjrt/api_internal.h"
 #include "tessera/pjrt/named_value_internal.h"
+#include "tessera/pjrt/library_internal.h"
 #include "tessera/pjrt/plugin_search.h"
 
 namespace tessera::pjrt {
@@ -41,7 +42,7 @@ Status check_version(const std::string& path, const PJRT_Api* api) {
 Result<Plugin> Plugin::load(std::string_view name_or_path) {
   ASSIGN_OR_RETURN(const auto file, find_plugin(name_or_path, PluginSearch::from_environment()));
   const std::string path = file.string();
-  void* library = dlopen(path.c_str(), kLoadFlags);
+  void* library = open_library(path, kLoadFlags);
   if (library == nullptr) {
     return failed_precondition("plugin ", path, " does not load: ", dlerror());
   }

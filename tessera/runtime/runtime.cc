@@ -15,7 +15,8 @@ const Clock& real_clock() {
 }  // namespace
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
-  if (options.cpu_devices > 0) pjrt::prepare_cpu_environment(options.cpu_devices);
+  if (options.cpu_devices > 0)
+    pjrt::prepare_cpu_environment(options.cpu_devices, options.compile_only);
   ASSIGN_OR_RETURN(const pjrt::Plugin plugin, pjrt::Plugin::load(options.plugin));
   std::vector<pjrt::NamedValue> client_options = options.client_options;
   if (options.cpu_devices > 0) {

@@ -31,6 +31,9 @@ struct RuntimeOptions {
   /// Devices that a CPU plugin shall make; 0 leaves it to the plugin. Otherwise the environment is
   /// prepared for it: see pjrt/cpu_environment.h.
   int cpu_devices = 0;
+  /// No program will be run: a CPU plugin makes no threads for that, which with hundreds of devices
+  /// saves time and memory.
+  bool compile_only = false;
   /// More options of the plugin's own.
   std::vector<pjrt::NamedValue> client_options;
 };

@@ -117,4 +117,21 @@ Result<CompileReport> compile_report(const CompiledFunction& function, const Mes
                        .collectives = collectives(module, mesh, slices)};
 }
 
+Result<CompileReport> compile_step_report(const LanguageModel& model, const RunConfig& config,
+                                          const Layout& layout, const Slices& slices) {
+  ASSIGN_OR_RETURN(const auto runtime,
+                   Runtime::create({.plugin = config.plugin.name,
+                                    .cpu_devices = static_cast<int>(layout.mesh.size()),
+                                    .compile_only = true,
+                                    .client_options = {}}));
+  ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config));
+  ASSIGN_OR_RETURN(Program program, lower_program(step, "train_step", layout));
+  program.overrides = {{"xla_backend_optimization_level", int64_t{0}},
+                       {"xla_llvm_disable_expensive_passes", true},
+                       {"xla_cpu_parallel_codegen_split_count", int64_t{2}}};
+  ASSIGN_OR_RETURN(const CompiledFunction compiled,
+                   CompiledFunction::compile(*runtime, std::move(program)));
+  return compile_report(compiled, layout.mesh, slices);
+}
+
 }  // namespace tessera

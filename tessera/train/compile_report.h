@@ -6,6 +6,7 @@
 #include "tessera/pjrt/hlo_module.h"
 #include "tessera/runtime/compiled_function.h"
 #include "tessera/sharding/hybrid_mesh.h"
+#include "tessera/train/compile.h"
 
 namespace tessera {
 
@@ -35,5 +36,12 @@ std::vector<CollectiveReport> collectives(const pjrt::HloModule& module, const M
 /// Errors: what the plugin does not tell.
 Result<CompileReport> compile_report(const CompiledFunction& function, const Mesh& mesh,
                                      const Slices& slices);
+
+/// Compiles the train step for as many virtual devices of the CPU plugin as the layout has, and
+/// runs nothing. Partitioning, scheduling and memory planning are those of training; only the
+/// machine code, which nobody will run, is made without optimization, and in few pieces at once,
+/// which takes less memory.
+Result<CompileReport> compile_step_report(const LanguageModel& model, const RunConfig& config,
+                                          const Layout& layout, const Slices& slices);
 
 }  // namespace tessera
