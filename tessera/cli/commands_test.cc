@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
 #include "tessera/base/filesystem.h"
+#include "tessera/base/json.h"
 #include "tessera/base/log.h"
 #include "tessera/base/strings.h"
 #include "tessera/ckpt/sample_state.h"
@@ -205,6 +207,32 @@ TEST_F(Commands, TheMeshShowsWhatEveryParameterAndActivationBecomes) {
                                "\\[_,fsdp,_\\] +f32\\[6,256,1536\\] +9.00 MiB"));
   EXPECT_THAT(outcome.out, HasSubstr("[(data,fsdp),_]"));
   EXPECT_THAT(outcome.out, HasSubstr("a device: weights "));
+}
+
+TEST_F(Commands, AMeshOfSlicesIsDrawnWithTheRulesThatAct) {
+  const Outcome outcome = run({"mesh", "--devices", "8", "--slices", "2",
+                               "ici_tensor_parallelism=2", "training.batch_size=8"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("mesh data=2, fsdp=2, tensor=2: 8 devices in 2 slices"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("  fsdp +2 +2 +1\n"));
+  // slice 1, data 1, fsdp 0 holds devices 4 and 5.
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("\n  1 +1 +0 +4 +5\n"));
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("\n  activation_batch +data, fsdp\n"));
+  EXPECT_THAT(outcome.out,
+              ::testing::ContainsRegex("params.norm.scale +\\[tensor\\] +fsdp +512 bytes"));
+}
+
+TEST_F(Commands, AMeshIsPrintedAsJson) {
+  const Outcome outcome = run({"mesh", "--devices", "4", "--json", "ici_data_parallelism=2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "the report");
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ((*json)["devices"], 4);
+  double bytes = 0;
+  for (const Json& tensor : (*json)["params"]) bytes += tensor["bytes"].get<double>();
+  for (const Json& tensor : (*json)["params"]) bytes += tensor["bytes"].get<double>();
+  for (const Json& tensor : (*json)["optimizer"]) bytes += tensor["bytes"].get<double>();
+  EXPECT_EQ((*json)["state_bytes"], bytes);
 }
 
 TEST_F(Commands, AMeshThatDoesNotFitTheDevicesIsWrongUsage) {

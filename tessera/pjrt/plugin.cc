@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 
 #include "tessera/pjrt/api_internal.h"
-#include "tessera/pjrt/named_value_internal.h"
 #include "tessera/pjrt/library_internal.h"
+#include "tessera/pjrt/named_value_internal.h"
 #include "tessera/pjrt/plugin_search.h"
 
 namespace tessera::pjrt {

@@ -53,6 +53,19 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
   }
 }
 
+TEST(Mesh, ACompiledStepShowsItsCollectivesAndWhetherTheyCrossSlices) {
+  const Workspace workspace;
+  const Ended ended =
+      workspace.run({"mesh", "recipe.yaml", "--devices", "8", "--slices", "2", "--compile",
+                     "ici_fsdp_parallelism=-1", "sharding_tolerance=1"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, ::testing::AllOf(HasSubstr("mesh data=2, fsdp=4"),
+                                          HasSubstr("compiled for 8 devices"),
+                                          HasSubstr("TFLOP of matrix products")));
+  EXPECT_THAT(ended.out, ::testing::ContainsRegex("all-gather +fsdp +inside"));
+  EXPECT_THAT(ended.out, ::testing::ContainsRegex("all-reduce +data +across"));
+}
+
 TEST(Training, SaysAtItsStartWhatItWillDoAndWritesItsMetrics) {
   const Workspace workspace;
   const Ended ended = workspace.train({"training.eval_interval=6"});
