@@ -3,6 +3,7 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/random.h"
+#include "tessera/ops/sharding_ops.h"
 
 namespace tessera {
 namespace {
@@ -50,7 +51,10 @@ Param Scope::param(std::string_view name, Dims dims, std::vector<std::string> na
     const Value value = values_->at(path);
     CHECK_MSG(value.dims() == dims,
               str_cat(path, " is ", to_string(value.shape()), ", not ", dims_to_string(dims)));
-    return Param(convert(value, compute_));
+    // A layer's weight that a loop has just taken from the stack stays in parts until it is used:
+    // else the partitioner may gather the whole stack before the loop. In the compute dtype, so
+    // that what is gathered is small.
+    return Param(constrain(convert(value, compute_), std::move(names)));
   }
   if (stack_ > 0) {
     dims.insert(dims.begin(), stack_);

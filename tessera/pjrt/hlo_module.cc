@@ -143,6 +143,9 @@ bool parse_instruction(std::string_view bytes, HloInstruction& instruction) {
       case 3:
         good = good && parse_shape(field.bytes, instruction.shape);
         break;
+      case 9:
+        instruction.parameter = static_cast<int64_t>(field.value);
+        break;
       case 28:
         instruction.custom_call_target = field.bytes;
         break;

@@ -36,6 +36,7 @@ struct HloInstruction {
   std::vector<std::pair<int64_t, int64_t>> source_target_pairs;
   std::vector<int64_t> lhs_contracting;  ///< of a dot
   std::string custom_call_target;
+  int64_t parameter = 0;   ///< which argument of its computation a parameter is
   int64_t trip_count = 1;  ///< of a while loop, where the compiler knew it
 };
 
