@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "tessera/nn/param.h"
 #include "tessera/nn/stack.h"
@@ -17,13 +19,15 @@ struct DecoderInputs {
   Value tokens_BT;          ///< s32
   Value positions_BT = {};  ///< s32; 0, 1, 2, ... unless given
   Value segment_ids_BT =
-      {};  ///< s32; attention stays inside a segment; one segment a row unless given
+      {};  ///< s32; attention stays inside a segment; one segment a row unless given; 0 is padding
+  Value mask_BT = {};  ///< f32; tokens of weight 0 count in no statistics; all count unless given
 };
 
 struct ModelOutput {
   Value logits_BTV;         ///< in the compute dtype
   Value aux_loss_sum = {};  ///< f32[]: the model's own losses, weighted, summed over the batch's
                             ///< rows, so that parts of a batch add up; undefined: it has none
+  Value statistics = {};    ///< f32[n]: sums over the batch that metrics() reads; undefined: none
 };
 
 /// A decoder that gives each position the logits of the token after it. Immutable; safe to use from
@@ -39,6 +43,10 @@ class LanguageModel {
   /// FLOP of a training step on `batch` sequences of `length` tokens, forward and backward, without
   /// recomputation.
   virtual double step_flop(int64_t batch, int64_t length) const = 0;
+  /// Figures of a step that the model adds to the loss: their names, and, f32[] each, what they are
+  /// in a batch of `rows` sequences, by its statistics.
+  virtual std::vector<std::string> metric_names() const { return {}; }
+  virtual std::vector<Value> metrics(Value /*statistics*/, int64_t /*rows*/) const { return {}; }
 };
 
 }  // namespace tessera

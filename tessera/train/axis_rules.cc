@@ -24,6 +24,9 @@ void add(std::vector<AxisRule>& rules, std::initializer_list<const char*> names,
 }
 
 void add_activations(std::vector<AxisRule>& rules) {
+  // First, so that a value with a dimension of experts is split by them, and its batch by what is
+  // left: without expert, which the rows have elsewhere.
+  add(rules, {"activation_exp"}, {"expert"});
   add(rules, {"activation_embed_and_logits_batch"},
       {"data", "stage", "fsdp", "fsdp_transpose", "expert"});
   add(rules, {"activation_embed_and_logits_batch_sequence"},
@@ -34,6 +37,7 @@ void add_activations(std::vector<AxisRule>& rules) {
   add(rules,
       {"activation_batch_attn", "activation_batch_moe", "activation_batch", "activation_kv_batch"},
       kBatch);
+  add(rules, {"activation_batch_moe"}, {"data", "fsdp", "fsdp_transpose"});
   add(rules, {"activation_input_length_attn"}, {"tensor_sequence", "context"});
   add(rules, {"activation_heads"}, kTensorDecode);
   add(rules, {"activation_kv_heads", "activation_kv", "activation_kv_head_dim"}, kTensor);
@@ -46,7 +50,6 @@ void add_activations(std::vector<AxisRule>& rules) {
       Axes{"tensor_sequence"} + kContext);
   add(rules, {"activation_embed", "activation_embed_attn", "activation_embed_moe"}, {"tensor"});
   add(rules, {"activation_mlp", "activation_mlp_moe"}, kTensor);
-  add(rules, {"activation_exp"}, {"expert"});
   add(rules, {"activation_stage"}, {"stage"});
 }
 

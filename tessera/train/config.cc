@@ -9,9 +9,20 @@ namespace tessera {
 
 void ModelConfig::fields(ConfigFields& f) {
   f.field("family", family)
-      .one_of({"llama"})
+      .one_of({"llama", "mixtral"})
       .help("Which network; the keys beside this are its own.");
   llama.fields(f);
+  mixture.fields(f);
+}
+
+Status ModelConfig::validate() const {
+  RETURN_IF_ERROR(llama.validate());
+  if (family == "mixtral") return mixture.validate();
+  if (mixture == MixtureConfig()) return absl::OkStatus();
+  return invalid_argument(
+      "experts, experts_per_token, capacity_factor, drop_policy, balance_loss and "
+      "router_z_loss are for a mixture of experts, and the family is ",
+      family, ": set family=mixtral, or leave them out");
 }
 
 void TokenizerConfig::fields(ConfigFields& f) {
@@ -153,12 +164,13 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
     int64_t size;
     const char* name;  // of the dimension, for the axis rules
   };
-  const Cut cuts[] = {
+  std::vector<Cut> cuts = {
       {"training.batch_size", training.batch_size, "activation_batch"},
       {"training.sequence_length", training.sequence_length, "activation_length"},
       {"model.heads", model.llama.heads, "q_heads"},
       {"model.kv_heads", model.llama.kv_heads, "kv_heads"},
   };
+  if (model.family == "mixtral") cuts.push_back({"model.experts", model.mixture.experts, "exp"});
   const AxisRules rules = mesh.rules();
   for (const Cut& cut : cuts) {
     const std::string name = cut.name;

@@ -7,6 +7,7 @@
 
 #include "tessera/base/config.h"
 #include "tessera/models/llama/config.h"
+#include "tessera/models/mixtral/config.h"
 #include "tessera/train/mesh_config.h"
 #include "tessera/train/schedule.h"
 
@@ -20,10 +21,11 @@ enum class ComputeType { kF32, kBf16 };
 /// Which network. Its own fields stand beside `family` in the recipe.
 struct ModelConfig {
   std::string family = "llama";
-  LlamaConfig llama;
+  LlamaConfig llama;      ///< The decoder of every family.
+  MixtureConfig mixture;  ///< Of mixtral.
 
   void fields(ConfigFields& f);
-  Status validate() const { return llama.validate(); }
+  Status validate() const;
 };
 
 /// How text becomes tokens when a store is built.

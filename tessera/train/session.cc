@@ -3,6 +3,7 @@
 #include "tessera/base/log.h"
 #include "tessera/base/usage_error.h"
 #include "tessera/models/llama/model.h"
+#include "tessera/models/mixtral/model.h"
 #include "tessera/train/compile.h"
 
 namespace tessera {
@@ -34,7 +35,10 @@ Result<Layout> checked_layout(RunConfig& config, const LanguageModel& model, con
 
 Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config) {
   if (config.family == "llama") return std::make_unique<Llama>(config.llama);
-  return invalid_argument("model.family '", config.family, "' is unknown; there is llama");
+  if (config.family == "mixtral")
+    return std::make_unique<Mixtral>(MixtralConfig{config.llama, config.mixture});
+  return invalid_argument("model.family '", config.family,
+                          "' is unknown; there are llama and mixtral");
 }
 
 Result<Session> Session::open(RunConfig config) {

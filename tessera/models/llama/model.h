@@ -14,9 +14,7 @@ Tree<ParamSpec> llama_params(const LlamaConfig& config);
 Value llama_logits(const Tree<Value>& params, const DecoderInputs& inputs,
                    const LlamaConfig& config, const ComputeOptions& options = {});
 
-/// FLOP of one training step on `batch` sequences of `length` tokens, forward and backward: 6 a
-/// weight and token of every matrix (the embedding lookup is none), and 6·T a head width and token
-/// for causal attention, whose half is not computed.
+/// FLOP of one training step on `batch` sequences of `length` tokens: decoder_step_flop().
 double llama_step_flop(const LlamaConfig& config, int64_t batch, int64_t length);
 
 /// The above behind the interface of all models.

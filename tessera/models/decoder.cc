@@ -1,0 +1,139 @@
+#include "tessera/models/decoder.h"
+
+#include <cmath>
+
+#include "tessera/nn/layers.h"
+#include "tessera/nn/self_attention.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/indexing.h"
+#include "tessera/ops/linear.h"
+#include "tessera/ops/shape.h"
+#include "tessera/ops/sharding_ops.h"
+
+// Shapes: B batch, T positions, D model width, V vocabulary.
+
+namespace tessera {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The stream of the residual additions.
+const Names kStream = {"activation_batch", "activation_norm_length", "activation_embed"};
+
+struct Block {
+  Param attention_norm, mlp_norm;
+  SelfAttention attention;
+  FeedForward feed_forward;
+  double epsilon;
+
+  Block(const Scope& scope, const LlamaConfig& c, const MakeFeedForward& make_feed_forward)
+      : attention_norm(
+            scope.child("attention_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
+        mlp_norm(scope.child("mlp_norm").param("scale", {c.embed}, {"norm"}, Init::ones())),
+        attention(scope.child("attention"), {.embed = c.embed,
+                                             .heads = c.heads,
+                                             .kv_heads = c.kv_heads,
+                                             .head_dim = c.resolved_head_dim(),
+                                             .init = Init::normal(c.init_stddev),
+                                             .output_init = decoder_output_init(c)}),
+        feed_forward(make_feed_forward(scope)),
+        epsilon(c.norm_epsilon) {}
+
+  LayerOutput operator()(Value x_BTD, const RotaryTables& rotary,
+                         const DecoderInputs& inputs) const {
+    Graph& graph = x_BTD.graph();
+    {
+      const auto scope = graph.scope("attention");
+      x_BTD = constrain(x_BTD + attention(rms_norm(x_BTD, attention_norm, epsilon), rotary,
+                                          inputs.segment_ids_BT),
+                        kStream);
+    }
+    const auto scope = graph.scope("mlp");
+    const LayerOutput added = feed_forward(rms_norm(x_BTD, mlp_norm, epsilon), inputs);
+    return {constrain(x_BTD + added.x, kStream), added.sums};
+  }
+};
+
+struct Decoder {
+  Param embedding, norm, head;
+
+  Decoder(const Scope& scope, const LlamaConfig& c)
+      : embedding(scope.child("embedding")
+                      .param("table", {c.vocab_size, c.embed}, {"vocab", "embed_vocab"},
+                             Init::normal(c.init_stddev))),
+        norm(scope.child("norm").param("scale", {c.embed}, {"norm"}, Init::ones())) {
+    if (c.tied_embeddings) return;
+    head = scope.child("head").param("kernel", {c.embed, c.vocab_size}, {"embed_vocab", "vocab"},
+                                     Init::normal(c.init_stddev));
+  }
+};
+
+Value positions_or_default(const DecoderInputs& inputs) {
+  if (inputs.positions_BT.defined()) return inputs.positions_BT;
+  return iota(inputs.tokens_BT.graph(), Shape{DType::kS32, {inputs.tokens_BT.dim(1)}}, 0);
+}
+
+}  // namespace
+
+Tree<ParamSpec> decoder_params(const LlamaConfig& config, const MakeFeedForward& feed_forward) {
+  Tree<ParamSpec> specs;
+  const Scope scope = Scope::declare(specs);
+  Decoder(scope, config);
+  Block(scope.stacked("layers", config.layers), config, feed_forward);
+  return specs;
+}
+
+DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& inputs,
+                              const LlamaConfig& config, const ComputeOptions& options,
+                              const MakeFeedForward& feed_forward) {
+  Graph& graph = inputs.tokens_BT.graph();
+  const Decoder decoder(Scope::bind(params, options.dtype), config);
+  const RotaryTables rotary =
+      rotary_tables(positions_or_default(inputs), config.resolved_head_dim(), config.rope_theta);
+  Value x_BTD, sums;
+  {
+    const auto scope = graph.scope("embedding");
+    // Rows are gathered whole: split along the width over the axes that split the batch too, a
+    // lookup could not be laid out as the stream is without passing through a replicated copy.
+    const Value table_VD = constrain(decoder.embedding, {"vocab", ""});
+    x_BTD = constrain(take(table_VD, inputs.tokens_BT, 0), kStream);
+  }
+  {
+    const auto scope = graph.scope("layers");
+    const LayerFn layer = [&](const Tree<Value>& values, Value stream) {
+      return Block(Scope::bind(values, options.dtype), config, feed_forward)(stream, rotary,
+                                                                             inputs);
+    };
+    const LayerOutput output = run_layers(params.subtree("layers"), x_BTD, layer, options.stack);
+    x_BTD = output.x;
+    sums = output.sums;
+  }
+  const auto scope = graph.scope("head");
+  const Value normed_BTD = rms_norm(x_BTD, decoder.norm, config.norm_epsilon);
+  const Value logits_BTV = config.tied_embeddings
+                               ? einsum("btd,vd->btv", {normed_BTD, decoder.embedding})
+                               : matmul(normed_BTD, decoder.head);
+  const Names names = {"activation_embed_and_logits_batch", "activation_length",
+                       "activation_vocab"};
+  return {constrain(logits_BTV, names), sums};
+}
+
+double decoder_step_flop(const LlamaConfig& c, double feed_forward_weights, int64_t batch,
+                         int64_t length) {
+  const double d = static_cast<double>(c.embed), head = static_cast<double>(c.resolved_head_dim());
+  const double attention_weights = d * head * static_cast<double>(2 * c.heads + 2 * c.kv_heads);
+  const double layer_weights = attention_weights + feed_forward_weights;
+  const double weights =
+      static_cast<double>(c.layers) * layer_weights + d * static_cast<double>(c.vocab_size);
+  const double tokens = static_cast<double>(batch * length);
+  const double scores =
+      6 * static_cast<double>(c.layers * c.heads) * head * static_cast<double>(length);
+  return tokens * (6 * weights + scores);
+}
+
+Init decoder_output_init(const LlamaConfig& c) {
+  return Init::normal(c.init_stddev / std::sqrt(2.0 * static_cast<double>(c.layers)));
+}
+
+}  // namespace tessera
