@@ -31,6 +31,10 @@ uint32_t stream_of(const std::string& path) {
       {"layers.attention_norm.scale", 9},
       {"layers.mlp_norm.scale", 10},
       {"norm.scale", 11},
+      {"layers.moe.router.kernel", 12},
+      {"layers.moe.gate.kernel", 13},
+      {"layers.moe.up.kernel", 14},
+      {"layers.moe.down.kernel", 15},
   };
   for (const auto& [name, stream] : kStreams) {
     if (path == name) return stream;
@@ -86,12 +90,16 @@ LlamaConfig config_of(const Json& golden) {
   return config;
 }
 
-Tree<HostArray> llama_weights(const LlamaConfig& config, const ParamOptions& options) {
-  return llama_params(config).map([&](const std::string& path, const ParamSpec& spec) {
+Tree<HostArray> weights_of(const Tree<ParamSpec>& specs, const ParamOptions& options) {
+  return specs.map([&](const std::string& path, const ParamSpec& spec) {
     const uint32_t stream = stream_of(path);
     if (!path.ends_with("scale")) return weights(stream, spec.dims, options.gain);
     return options.random_scales ? scales(stream, spec.dims) : ones(spec.dims);
   });
+}
+
+Tree<HostArray> llama_weights(const LlamaConfig& config, const ParamOptions& options) {
+  return weights_of(llama_params(config), options);
 }
 
 Result<Json> load_golden(const std::string& file) {

@@ -7,6 +7,7 @@
 #include "tessera/base/tree.h"
 #include "tessera/ir/host_array.h"
 #include "tessera/models/llama/config.h"
+#include "tessera/nn/param.h"
 
 /// Weights and tokens that a formula gives, the same to the bit as formula.py, and the golden files
 /// that the scripts in this folder make from them.
@@ -26,7 +27,8 @@ struct ParamOptions {
   float gain = 1;
   bool random_scales = false;  ///< of the normalizations; else ones
 };
-/// Its parameters, with the streams that the scripts give them.
+/// A model's parameters, with the streams that the scripts give them.
+Tree<HostArray> weights_of(const Tree<ParamSpec>& specs, const ParamOptions& options);
 Tree<HostArray> llama_weights(const LlamaConfig& config, const ParamOptions& options);
 
 /// golden/<file>, or the error why not.
