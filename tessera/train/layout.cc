@@ -33,19 +33,19 @@ bool splits(const PartitionSpec& spec, const std::string& axis) {
 
 }  // namespace
 
-Result<Slices> device_slices(const pjrt::Client& client, const MeshConfig& config) {
+Result<Slices> device_slices(std::span<const DevicePlace> devices, const MeshConfig& config) {
   std::vector<int64_t> ids;
   std::map<int64_t, std::vector<int64_t>> by_slice;
-  for (const pjrt::Device& device : client.devices()) {
-    ids.push_back(device.id());
+  for (const DevicePlace& device : devices) {
+    ids.push_back(device.id);
     const int64_t slice = config.slices_from == MeshConfig::SlicesFrom::kProcess
-                              ? device.process_index()
-                              : slice_index(device).value_or(0);
-    by_slice[slice].push_back(device.id());
+                              ? device.process
+                              : device.slice_index.value_or(0);
+    by_slice[slice].push_back(device.id);
   }
   if (config.num_slices) return even_slices(ids, *config.num_slices);
   Slices slices;
-  for (auto& [slice, devices] : by_slice) slices.push_back(std::move(devices));
+  for (auto& [slice, members] : by_slice) slices.push_back(std::move(members));
   for (const auto& slice : slices) {
     if (slice.size() == slices[0].size()) continue;
     return invalid_argument("mesh: one slice has ", slices[0].size(), " devices and another ",
@@ -53,6 +53,13 @@ Result<Slices> device_slices(const pjrt::Client& client, const MeshConfig& confi
                             ": slices must be of one size; num_slices=1 takes all devices as one");
   }
   return slices;
+}
+
+Result<Slices> device_slices(const pjrt::Client& client, const MeshConfig& config) {
+  std::vector<DevicePlace> places;
+  for (const pjrt::Device& device : client.devices())
+    places.push_back({device.id(), slice_index(device), device.process_index()});
+  return device_slices(places, config);
 }
 
 Result<Layout> make_layout(const MeshConfig& resolved, const Slices& slices) {

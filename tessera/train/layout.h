@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,16 @@ struct Layout {
   bool shard_optimizer_over_data = false;  ///< ZeRO-1 (Rajbhandari et al., 2020)
 };
 
-/// The slices that a client's devices form: as the config says, else by the devices' attribute
-/// "slice_index" or by their process, else one. Errors: slices of different sizes, a number of
-/// slices that does not divide the devices.
+/// A device, and what it says of where it stands.
+struct DevicePlace {
+  int64_t id;
+  std::optional<int64_t> slice_index;  ///< its attribute of that name
+  int64_t process;
+};
+/// The slices that devices form: as the config says, else by their slice index or by their process,
+/// else one. Errors: slices of different sizes, a number of slices that does not divide the
+/// devices.
+Result<Slices> device_slices(std::span<const DevicePlace> devices, const MeshConfig& config);
 Result<Slices> device_slices(const pjrt::Client& client, const MeshConfig& config);
 
 /// The layout that a resolved config makes of these slices.

@@ -147,6 +147,27 @@ TEST(RunConfig, WhatTheMeshCannotCutEvenlyIsNamedWithAMultiple) {
               HasSubstr("training.sequence_length is 30"));
 }
 
+TEST(DeviceSlices, AreWhatTheDevicesSayOrTheirProcessesOrANumber) {
+  const std::vector<DevicePlace> devices = {{0, 1, 0}, {1, 0, 0}, {2, 1, 1}, {3, 0, 1}};
+  MeshConfig config;
+  EXPECT_EQ(*device_slices(devices, config), (Slices{{1, 3}, {0, 2}}));
+  config.slices_from = MeshConfig::SlicesFrom::kProcess;
+  EXPECT_EQ(*device_slices(devices, config), (Slices{{0, 1}, {2, 3}}));
+  config.num_slices = 4;
+  EXPECT_EQ(*device_slices(devices, config), (Slices{{0}, {1}, {2}, {3}}));
+}
+
+TEST(DeviceSlices, DevicesThatSayNothingAreOneSlice) {
+  const std::vector<DevicePlace> devices = {{0, {}, 0}, {1, {}, 1}};
+  EXPECT_EQ(*device_slices(devices, {}), (Slices{{0, 1}}));
+}
+
+TEST(DeviceSlices, OfDifferentSizesAreAnError) {
+  const std::vector<DevicePlace> devices = {{0, 0, 0}, {1, 0, 0}, {2, 1, 0}};
+  EXPECT_THAT(std::string(from_absl(device_slices(devices, {}).status().message())),
+              HasSubstr("one slice has 2 devices and another 1"));
+}
+
 std::vector<ArgumentSpec> params() {
   return {{"params.big", Shape{DType::kF32, {1000, 64}}, {"vocab", "embed"}},
           {"params.odd", Shape{DType::kF32, {65, 3}}, {"mlp", "embed"}},
