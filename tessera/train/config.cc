@@ -150,6 +150,13 @@ void RunConfig::fields(ConfigFields& f) {
 Status RunConfig::validate() const {
   RETURN_IF_ERROR(mesh.validate());
   RETURN_IF_ERROR(resolved_schedule().validate_resolved());
+  if (training.sequence_length > model.llama.max_sequence_length.value_or(INT64_MAX)) {
+    return invalid_argument("training.sequence_length is ", training.sequence_length,
+                            ", and the model is made for at most ",
+                            *model.llama.max_sequence_length,
+                            " (model.max_sequence_length): use training.sequence_length=",
+                            *model.llama.max_sequence_length, " or less");
+  }
   if (!plugin.devices) return absl::OkStatus();
   // What the devices themselves say of slices is known only when they are there.
   ASSIGN_OR_RETURN(const Slices slices, mesh.slices(*plugin.devices));

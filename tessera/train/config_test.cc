@@ -49,6 +49,13 @@ TEST(RunConfig, AVocabularyThatDoesNotFitTheModelSaysWhichSizeWould) {
             "more, or build a smaller store");
 }
 
+TEST(RunConfig, ASequenceLongerThanTheModelIsMadeForIsAnError) {
+  EXPECT_THAT(load_error({"model.max_sequence_length=128"}),
+              HasSubstr("training.sequence_length is 256, and the model is made for at most 128 "
+                        "(model.max_sequence_length): use training.sequence_length=128 or less"));
+  EXPECT_EQ(load_error({"model.max_sequence_length=256"}), "");
+}
+
 TEST(RunConfig, AScheduleThatDoesNotFitTheStepsIsAnError) {
   EXPECT_THAT(load_error({"training.steps=10", "schedule.warmup_steps=11"}),
               HasSubstr("schedule.warmup_steps is 11, but there are 10 steps (schedule.steps, else "

@@ -14,6 +14,9 @@ void LlamaConfig::fields(ConfigFields& f) {
       .range(1, 4096)
       .help("Key and value heads; fewer than heads is grouped-query attention.");
   f.field("head_dim", head_dim).range(2, 4096).help("Width of a head; null: embed / heads.");
+  f.field("max_sequence_length", max_sequence_length)
+      .at_least(1)
+      .help("The longest sequence that the model is made for; null: any.");
   f.field("rope_theta", rope_theta).above(1).help("Base of the rotary frequencies.");
   f.field("norm_epsilon", norm_epsilon).above(0).help("Added to the mean square in RMSNorm.");
   f.field("tied_embeddings", tied_embeddings)

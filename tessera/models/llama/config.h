@@ -17,6 +17,8 @@ struct LlamaConfig {
   int64_t heads = 8;                ///< num_attention_heads
   int64_t kv_heads = 8;             ///< num_key_value_heads
   std::optional<int64_t> head_dim;  ///< embed / heads unless given
+  std::optional<int64_t>
+      max_sequence_length;  ///< max_position_embeddings: the longest it is made for
   double rope_theta = 10000;
   double norm_epsilon = 1e-5;    ///< rms_norm_eps
   bool tied_embeddings = false;  ///< tie_word_embeddings
