@@ -3,38 +3,65 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 
 #include "tessera/base/status.h"
 
 namespace tessera {
 namespace {
 
-// A handler gets no argument of ours, so what it writes has to be here.
+// A handler gets no argument of ours, so what it reads and writes has to be here.
 std::atomic<int> received_signal{0};
+std::atomic<const char*> signal_notice{nullptr};
 std::atomic<bool> guard_lives{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not lock");
+static_assert(std::atomic<const char*>::is_always_lock_free, "a handler may not lock");
+
+void write_notice() {
+  const char* const notice = signal_notice.load();
+  if (notice) (void)!::write(STDERR_FILENO, notice, std::strlen(notice));
+}
 
 void on_signal(int number) {
-  int expected = 0;
-  if (!received_signal.compare_exchange_strong(expected, number)) _exit(128 + number);
+  const int error = errno;  // of the code that was interrupted
+  int before = 0;
+  if (received_signal.compare_exchange_strong(before, number)) {
+    write_notice();
+  } else if (number != SIGHUP) {
+    if (before != SIGHUP) _exit(128 + number);
+    received_signal.store(number);
+  }
+  errno = error;
+}
+
+struct sigaction handled_by(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // a read in progress should not fail because someone wants to stop
+  sigemptyset(&action.sa_mask);
+  return action;
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(const char* notice) {
   CHECK_MSG(!guard_lives.exchange(true), "two InterruptGuards at once");
   received_signal.store(0);
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;  // a read in progress should not fail because someone wants to stop
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, &previous_interrupt_);
-  sigaction(SIGTERM, &action, &previous_terminate_);
+  signal_notice.store(notice);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    struct sigaction previous {};
+    sigaction(number, nullptr, &previous);
+    if (number == SIGHUP && previous.sa_handler == SIG_IGN) continue;
+    const struct sigaction action = handled_by(number == SIGPIPE ? SIG_IGN : on_signal);
+    sigaction(number, &action, nullptr);
+    previous_.push_back({number, previous});
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &previous_interrupt_, nullptr);
-  sigaction(SIGTERM, &previous_terminate_, nullptr);
+  for (const Previous& previous : previous_) sigaction(previous.number, &previous.action, nullptr);
+  signal_notice.store(nullptr);
   guard_lives.store(false);
 }
 

@@ -1,6 +1,9 @@
 #include "tessera/base/signals.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 namespace tessera {
 namespace {
@@ -30,6 +33,59 @@ TEST(InterruptGuardDeathTest, TheSecondSignalEndsTheProcessAtOnce) {
         std::raise(SIGINT);
       },
       ::testing::ExitedWithCode(130), "");
+}
+
+TEST(InterruptGuard, AHangUpIsARequestHoweverOftenItComes) {
+  InterruptGuard guard;
+  std::raise(SIGHUP);
+  std::raise(SIGHUP);
+  EXPECT_EQ(guard.signal(), SIGHUP);
+  std::raise(SIGTERM);  // the first that is not a hang-up: a request still
+  EXPECT_EQ(guard.signal(), SIGTERM);
+  std::raise(SIGHUP);
+  EXPECT_EQ(guard.signal(), SIGTERM);
+}
+
+TEST(InterruptGuard, AHangUpThatIsIgnoredStaysIgnored) {
+  const auto previous = std::signal(SIGHUP, SIG_IGN);
+  {
+    InterruptGuard guard;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(guard.interrupted());
+  }
+  EXPECT_EQ(std::signal(SIGHUP, previous), SIG_IGN);
+}
+
+TEST(InterruptGuard, WritingWhereNobodyReadsFailsAndEndsNothing) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+  {
+    InterruptGuard guard;
+    EXPECT_EQ(write(ends[1], "x", 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+    EXPECT_FALSE(guard.interrupted());
+  }
+  close(ends[1]);
+}
+
+TEST(InterruptGuardDeathTest, AfterAHangUpTwoRequestsEndTheProcess) {
+  EXPECT_EXIT(
+      {
+        InterruptGuard guard;
+        for (const int signal : {SIGHUP, SIGTERM, SIGTERM}) std::raise(signal);
+      },
+      ::testing::ExitedWithCode(143), "");
+}
+
+TEST(InterruptGuardDeathTest, TheFirstSignalWritesTheNoticeOnce) {
+  EXPECT_EXIT(
+      {
+        InterruptGuard guard("will leave\n");
+        std::raise(SIGINT);
+        std::raise(SIGINT);
+      },
+      ::testing::ExitedWithCode(130), "^will leave\n$");
 }
 
 TEST(InterruptGuardDeathTest, WithoutAGuardSignalsActAsBefore) {

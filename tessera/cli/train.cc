@@ -12,20 +12,25 @@
 namespace tessera::cli {
 namespace {
 
+constexpr const char* kStopNotice =
+    "\nstopping: the step under way is completed and saved; a second Ctrl-C leaves at once\n";
+
 class TrainCommand : public Command {
  public:
   CommandText text() const override {
-    return {.name = "train",
-            .operands = "RECIPE [KEY=VALUE ...]",
-            .summary = "Trains a model; the same command resumes from its last checkpoint.",
-            .details =
-                "Goes on from the newest good checkpoint in output_directory. Ctrl-C saves and "
-                "leaves; a "
-                "second one leaves at once.\n\nExit codes: 0 done, or stopped as asked; 1 failed, "
-                "or a checkpoint "
-                "could not be saved; 2 wrong usage or recipe; 130 left at once.",
-            .min_operands = 1,
-            .max_operands = SIZE_MAX};
+    return {
+        .name = "train",
+        .operands = "RECIPE [KEY=VALUE ...]",
+        .summary = "Trains a model; the same command resumes from its last checkpoint.",
+        .details =
+            "Goes on from the newest good checkpoint in output_directory. Ctrl-C saves and "
+            "leaves; a second one leaves at once. A closed terminal (SIGHUP) and SIGTERM save "
+            "and leave as well, unless nohup keeps SIGHUP away; a closed pipe ends only what is "
+            "written to it.\n\nExit codes: 0 done, or stopped as asked; 1 failed, "
+            "or a checkpoint "
+            "could not be saved; 2 wrong usage or recipe; 130 left at once.",
+        .min_operands = 1,
+        .max_operands = SIZE_MAX};
   }
 
   void fields(ConfigFields& f) override {
@@ -51,9 +56,8 @@ class TrainCommand : public Command {
     if (debug_) log_sink().set_least_level(LogLevel::kDebug);
     PosixFileSystem files;
     RealClock clock;
-    const InterruptGuard guard;
+    const InterruptGuard guard(kStopNotice);
     log_sink().print(resolved);
-    RETURN_IF_ERROR(write_config(config, files));
     const TrainEnvironment environment = {
         .files = files, .clock = clock, .log = log_sink(), .stop_requested = [&] {
           return guard.interrupted();
@@ -71,13 +75,6 @@ class TrainCommand : public Command {
   }
 
  private:
-  /// For people and scripts; checkpoints hold their own.
-  static Status write_config(RunConfig config, FileSystem& files) {
-    RETURN_IF_ERROR(files.create_dirs(config.output_directory));
-    return files.write_file_atomic(join_path(config.output_directory, "config.yaml"),
-                                   ConfigFields(config).to_yaml());
-  }
-
   DeviceOptions device_;
   bool print_config_ = false;
   bool debug_ = false;
