@@ -21,10 +21,16 @@ std::string holder_text(int descriptor) {
   return str_cat("process ", std::string_view(digits, static_cast<size_t>(count)));
 }
 
+std::string lock_path(const std::string& directory) { return join_path(directory, "run.lock"); }
+
 }  // namespace
 
+bool RunLock::is_in(const std::string& directory) {
+  return access(lock_path(directory).c_str(), F_OK) == 0;
+}
+
 Result<RunLock> RunLock::take(const std::string& directory) {
-  const std::string path = join_path(directory, "run.lock");
+  const std::string path = lock_path(directory);
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) {
     const int error = errno;

@@ -15,6 +15,9 @@ class RunLock {
   /// exist. A disk that knows no locks (some network ones) locks nothing.
   static Result<RunLock> take(const std::string& directory);
 
+  /// Whether `directory` still has the file of a lock: not when it was removed during a run.
+  static bool is_in(const std::string& directory);
+
   RunLock(RunLock&& other) noexcept;
   RunLock& operator=(RunLock&&) = delete;
   ~RunLock();

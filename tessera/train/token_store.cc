@@ -50,10 +50,8 @@ Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& 
   Result<std::shared_ptr<const TokenStore>> store = TokenStore::open(config.store);
   if (store.ok() || store.status().code() != absl::StatusCode::kNotFound) return store;
   if (config.corpus.empty()) {
-    return Status(
-        store.status().code(),
-        str_cat(from_absl(store.status().message()),
-                "; give data.corpus to build it from, or make it with `tessera data build`"));
+    return Status(store.status().code(), str_cat(from_absl(store.status().message()),
+                                                 "; or give data.corpus to build it from"));
   }
   log_info("data: building ", config.store, " from ",
            config.corpus.size() == 1 ? config.corpus[0] : "the corpus");

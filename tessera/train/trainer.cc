@@ -7,7 +7,9 @@
 #include "tessera/base/format.h"
 #include "tessera/base/json.h"
 #include "tessera/train/compile.h"
+#include "tessera/train/config_changes.h"
 #include "tessera/train/gemm_peak.h"
+#include "tessera/train/memory_check.h"
 #include "tessera/train/metrics_console.h"
 #include "tessera/train/metrics_json.h"
 #include "tessera/train/metrics_tensorboard.h"
@@ -53,8 +55,10 @@ class Trainer {
   Status compile();
   Status start_state();
   Status resume(int64_t step);
+  std::string config_json() const;
   Status open_metrics();
-  void print_facts(const CompiledFunction& step_program);
+  void print_plan() const;
+  void print_measured(const CompiledFunction& step_program) const;
 
   Status dispatch();
   Status complete_one();
@@ -66,6 +70,7 @@ class Trainer {
   void describe(Manifest& manifest) const;
   void note_save(const SaveResult& result);
   void report_finished_save();
+  void warn_if_folder_is_gone();
 
   bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
 
@@ -87,6 +92,7 @@ class Trainer {
   int64_t requested_step_ = -1;  // of the newest save that was begun
   std::deque<Pending> pending_;
   absl::Duration last_completion_;
+  bool warned_of_folder_ = false;
   std::optional<double> last_loss_;  // of the newest complete step
   TrainOutcome outcome_;
 };
@@ -99,27 +105,29 @@ Status Trainer::prepare() {
 
 Status Trainer::compile() {
   Runtime& runtime = *session_.runtime;
+  facts_.total_steps = config_.training.steps;
+  facts_.devices = session_.layout.mesh.size();
+  facts_.flops_per_step =
+      session_.model->step_flop(config_.training.batch_size, config_.training.sequence_length);
+  print_plan();
   ASSIGN_OR_RETURN(const TracedProgram train_program, trace_train_step(*session_.model, config_));
   ASSIGN_OR_RETURN(train_step_,
                    compile_program(runtime, train_program, "train_step", session_.layout));
+  RETURN_IF_ERROR(check_memory(runtime.client(), train_step_->executable()));
   if (data_.validation) {
     ASSIGN_OR_RETURN(const TracedProgram eval_program,
                      trace_eval_step(*session_.model, config_.training));
     ASSIGN_OR_RETURN(eval_step_,
                      compile_program(runtime, eval_program, "eval_step", session_.layout));
   }
-  facts_.total_steps = config_.training.steps;
-  facts_.devices = session_.layout.mesh.size();
-  facts_.flops_per_step =
-      session_.model->step_flop(config_.training.batch_size, config_.training.sequence_length);
   const auto peak =
       measure_gemm_peak(runtime.client(), environment_.clock, {.dtype = config_.training.dtype});
   if (peak.ok()) facts_.peak_flops_per_device = *peak;
-  print_facts(*train_step_);
+  print_measured(*train_step_);
   return absl::OkStatus();
 }
 
-void Trainer::print_facts(const CompiledFunction& step_program) {
+void Trainer::print_plan() const {
   const auto number = [](double value) { return count_text(value); };
   log_info("devices: ", session_.layout.mesh.size(), " (",
            session_.runtime->client().platform_name(), "), mesh ", to_string(session_.layout.mesh));
@@ -127,6 +135,10 @@ void Trainer::print_facts(const CompiledFunction& step_program) {
            " parameters, ", absl::StrFormat("%.4g", facts_.flops_per_step / 1e12),
            " TFLOP a step of ", number(static_cast<double>(config_.training.tokens_per_step())),
            " tokens");
+  log_info("compiling");  // minutes, for a large model
+}
+
+void Trainer::print_measured(const CompiledFunction& step_program) const {
   if (const auto memory = step_program.executable().memory_stats(); memory.ok()) {
     log_info("memory a device: state and batch ",
              bytes_text(static_cast<double>(memory->argument_bytes)), ", temporary ",
@@ -172,7 +184,14 @@ Status Trainer::resume(int64_t step) {
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
   step_ = saved_step_ = requested_step_ = step;
   log_info("resumed from ", reader->folder(), " at step ", step);
+  log_config_changes(reader->manifest().config_json, config_json());
   return absl::OkStatus();
+}
+
+// A path may hold bytes that are not UTF-8, which JSON has no way to say.
+std::string Trainer::config_json() const {
+  RunConfig config = config_;
+  return ConfigFields(config).to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Status Trainer::open_metrics() {
@@ -323,10 +342,7 @@ void Trainer::describe(Manifest& manifest) const {
     if (axis.size > 1) mesh[axis.name] = axis.size;
   }
   manifest.mesh_json = mesh.dump();
-  RunConfig config = config_;
-  // A path may hold bytes that are not UTF-8, which JSON has no way to say.
-  manifest.config_json =
-      ConfigFields(config).to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
+  manifest.config_json = config_json();
   manifest.data_json = data_.train->state().dump();
   if (last_loss_) manifest.metrics_json = Json{{"loss", *last_loss_}}.dump();
 }
@@ -342,10 +358,20 @@ void Trainer::note_save(const SaveResult& result) {
                absl::StrFormat(", %.1f s)", result.write_s + result.commit_s));
     }
     saved_step_ = std::max(saved_step_, result.step);
+    warn_if_folder_is_gone();
     return;
   }
   log_error("saving step ", result.step, " failed: ", from_absl(result.status.message()));
   if (outcome_.save_failure.ok()) outcome_.save_failure = result.status;
+}
+
+// Checkpoints are written by their path and so come back; the files that are open do not.
+void Trainer::warn_if_folder_is_gone() {
+  if (warned_of_folder_ || RunLock::is_in(config_.output_directory)) return;
+  warned_of_folder_ = true;
+  log_warning(config_.output_directory,
+              " was removed while this run goes on: it holds new checkpoints, but no metrics until "
+              "the run is stopped and begun again");
 }
 
 void Trainer::report_finished_save() {
@@ -359,6 +385,8 @@ Result<TrainOutcome> Trainer::run() {
     log_info("the run is complete: ", step_, " of ", config_.training.steps,
              " steps; raise training.steps to go on");
   }
+  const int64_t first_step = step_;
+  outcome_.stopped = environment_.stop_requested() && step_ < config_.training.steps;
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
   while (step_ < config_.training.steps && !outcome_.stopped) {
     RETURN_IF_ERROR(dispatch());
@@ -374,11 +402,17 @@ Result<TrainOutcome> Trainer::run() {
   }
   RETURN_IF_ERROR(complete_all());
   if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
-  RETURN_IF_ERROR(save());
+  if (step_ > first_step) RETURN_IF_ERROR(save());
   if (const auto last = saver_.wait()) note_save(*last);
   metrics_.finish();
   outcome_.step = step_;
   return outcome_;
+}
+
+// For people and scripts; checkpoints hold their own.
+Status write_config(RunConfig config, FileSystem& files) {
+  return files.write_file_atomic(join_path(config.output_directory, "config.yaml"),
+                                 ConfigFields(config).to_yaml());
 }
 
 }  // namespace
@@ -393,6 +427,8 @@ Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& envi
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
   Trainer trainer(std::move(session), std::move(data), environment);
   RETURN_IF_ERROR(trainer.prepare());
+  // Only now: a config that the run's state does not fit must leave the run's own in place.
+  RETURN_IF_ERROR(write_config(config, environment.files));
   return trainer.run();
 }
 
