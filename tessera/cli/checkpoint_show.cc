@@ -39,7 +39,10 @@ class CheckpointShow : public Command {
         {"program", manifest.program_json}, {"mesh", manifest.mesh_json},
         {"rules", manifest.rules_json},     {"data", manifest.data_json},
         {"metrics", manifest.metrics_json}, {"config", manifest.config_json}};
-    for (const auto& [name, json] : parts) invocation.out << name << ": " << json << "\n";
+    for (const auto& [name, json] : parts) {
+      const bool says_nothing = json == "null" || json == "{}";
+      if (!says_nothing) invocation.out << name << ": " << json << "\n";
+    }
     TextTable table({false, false, false, true});
     for (const ArrayRecord& array : manifest.arrays) {
       table.add({array.spec.name, to_string(array.spec.shape),

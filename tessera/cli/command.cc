@@ -32,6 +32,11 @@ Status unknown_option(const std::string& option, const ConfigFields& fields) {
       near.empty() ? "; see --help for those there are" : str_cat("; the nearest is --", near));
 }
 
+// One dash and more; "-" alone may stand for a stream.
+bool is_short_option(const std::string& argument) {
+  return argument.size() > 1 && argument[0] == '-' && argument[1] != '-';
+}
+
 /// Options set the command's fields; the rest are operands. After "--" everything is an operand.
 Result<Parsed> parse(const std::vector<std::string>& arguments, ConfigFields& fields) {
   Parsed parsed;
@@ -45,6 +50,11 @@ Result<Parsed> parse(const std::vector<std::string>& arguments, ConfigFields& fi
       parsed.help = true;
       continue;
     }
+    if (is_short_option(argument)) {
+      return invalid_argument("there is no option ", argument,
+                              "; options begin with two dashes: see --help for those there are. "
+                              "After -- everything is an operand");
+    }
     if (!argument.starts_with("--")) {
       parsed.operands.push_back(argument);
       continue;
@@ -52,6 +62,7 @@ Result<Parsed> parse(const std::vector<std::string>& arguments, ConfigFields& fi
     const size_t equals = argument.find('=');
     const std::string option =
         argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (option == "help") return invalid_argument("the option --help takes no value");
     const ConfigField* field = fields.find(field_name(option));
     if (!field) return unknown_option(option, fields);
     std::string value = "true";
@@ -126,7 +137,7 @@ int unknown_command(const std::vector<std::string>& arguments,
                     const std::vector<CommandMaker>& commands, std::ostream& err) {
   const bool in_group = is_group(arguments[0], commands);
   const std::string typed = in_group ? str_cat(arguments[0], " ", arguments[1]) : arguments[0];
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"help", "--help", "--version"};
   for (const CommandMaker& make : commands) {
     const std::string name = make()->text().name;
     names.push_back(name);
@@ -154,7 +165,7 @@ int run_program(const std::vector<std::string>& arguments,
     out << version_text() << "\n";
     return 0;
   }
-  if (first == "help" && arguments.size() > 1) {
+  if ((first == "help" || first == "--help" || first == "-h") && arguments.size() > 1) {
     std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
     rest.push_back("--help");
     return run_program(rest, commands, out, err);

@@ -101,6 +101,18 @@ TEST(Program, AnUnknownOptionExitsWithTwoAndNamesTheNearest) {
             "tessera greet: there is no option --how-oftne; the nearest is --how-often\n");
 }
 
+TEST(Program, HelpTakesNoValue) {
+  EXPECT_EQ(run({"greet", "--help=3"}).code, 2);
+  EXPECT_EQ(run({"greet", "--help=3"}).err, "tessera greet: the option --help takes no value\n");
+}
+
+TEST(Program, AnOptionWithOneDashIsNoOperand) {
+  EXPECT_EQ(run({"greet", "-v"}).code, 2);
+  EXPECT_THAT(run({"greet", "-v"}).err, HasSubstr("there is no option -v"));
+  EXPECT_EQ(run({"greet", "--", "-v"}).out, "hello -v.");
+  EXPECT_EQ(run({"greet", "-"}).out, "hello -.");
+}
+
 TEST(Program, AWrongOrMissingValueExitsWithTwoAndSaysWhatIsRequired) {
   EXPECT_EQ(run({"greet", "a", "--how-often", "10"}).code, 2);
   EXPECT_THAT(run({"greet", "a", "--how-often", "10"}).err,
@@ -121,6 +133,8 @@ TEST(Program, AnUnknownCommandExitsWithTwoAndNamesTheNearest) {
   EXPECT_EQ(run({"tree", "fali"}).err,
             "tessera: there is no command tree fali; the nearest is tree fail\n");
   EXPECT_EQ(run({"tere", "fail"}).err, "tessera: there is no command tere; the nearest is tree\n");
+  EXPECT_EQ(run({"--verison"}).err,
+            "tessera: there is no command --verison; the nearest is --version\n");
   EXPECT_THAT(run({"xyzzy-plugh"}).err, HasSubstr("`tessera --help` lists"));
 }
 
@@ -133,13 +147,13 @@ TEST(Program, HelpIsThereForTheProgramAGroupAndACommand) {
     EXPECT_THAT(outcome.out, HasSubstr("tree fail"));
   }
   EXPECT_THAT(run({"tree", "--help"}).out, Not(HasSubstr("greet")));
-  for (const auto& arguments :
-       std::vector<std::vector<std::string>>{{"greet", "--help"}, {"help", "greet"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"greet", "--help"}, {"help", "greet"}, {"--help", "greet"}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, HasSubstr("usage: tessera greet NAME [NAME]"));
     EXPECT_THAT(outcome.out,
-                HasSubstr("--how-often VALUE  Times. (an integer from 1 to 9, else 1)"));
+                HasSubstr("--how-often VALUE  Times. (an integer from 1 to 9; default 1)"));
     EXPECT_THAT(outcome.out, HasSubstr("--loud "));
   }
 }

@@ -20,7 +20,7 @@ std::string default_text(const ConfigField& field) {
       value.is_null() || value == "" || value == false || value == Json::array();
   return is_nothing
              ? ""
-             : str_cat(", else ", value.is_string() ? value.get<std::string>() : value.dump());
+             : str_cat("; default ", value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 std::string options_text(Command& command) {

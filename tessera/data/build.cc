@@ -85,8 +85,8 @@ Result<std::shared_ptr<const Tokenizer>> train_tokenizer(FileSystem& files,
 
 Status check_output(FileSystem& files, const BuildOptions& options) {
   if (options.store.overwrite || !files.exists(options.output)) return {};
-  return absl::AlreadyExistsError(
-      str_cat(options.output, " is there already: choose another folder, or ask to overwrite it"));
+  return absl::AlreadyExistsError(str_cat(
+      options.output, " is there already: choose another folder, or replace it with --overwrite"));
 }
 
 }  // namespace

@@ -64,10 +64,10 @@ TokenStoreWriter::TokenStoreWriter(FileSystem& files, std::string folder,
 Status TokenStoreWriter::open() {
   const bool is_store = files_.exists(join_path(folder_, kManifestFile));
   if (files_.exists(folder_) && !(options_.overwrite && is_store)) {
-    return absl::AlreadyExistsError(str_cat(folder_, " is there already",
-                                            is_store
-                                                ? ": choose another folder, or ask to overwrite it"
-                                                : " and is no token store: choose another folder"));
+    return absl::AlreadyExistsError(
+        str_cat(folder_, " is there already",
+                is_store ? ": choose another folder, or replace it with --overwrite"
+                         : " and is no token store: choose another folder"));
   }
   RETURN_IF_ERROR(files_.create_dirs(parent_path(folder_)));
   RETURN_IF_ERROR(remove_stale(files_, folder_));
