@@ -65,12 +65,17 @@ absl::Status error_get_code(PJRT_Error_GetCode_Args& args) {
 }
 
 // Loading a stored executable warns about tuning flags ("+prefer-no-gather") that LLVM counts as
-// machine features: true for every executable, and harmless. Everything else is printed as before.
+// machine features: true for every executable, and harmless. And a compilation of over two minutes,
+// as of a large model or on a busy machine, is reported as an error, with the advice to file a bug:
+// the caller knows that it waits. Everything else is printed as before.
 class LogFilter : public absl::LogSink {
  public:
   void Send(const absl::LogEntry& entry) override {
     if (absl::StrContains(entry.text_message(),
                           "Loading XLA:CPU AOT result. Target machine feature +prefer-no-"))
+      return;
+    if (entry.source_basename() == "slow_operation_alarm.cc" &&
+        threshold_ > absl::LogSeverity::kInfo)
       return;
     if (entry.log_severity() < threshold_ || entry.log_severity() == absl::LogSeverity::kFatal)
       return;
