@@ -117,10 +117,20 @@ TEST(BadInput, ATokenStoreCutShortIsNamedAndNotRebuilt) {
                                HasSubstr(std::to_string(size - 3))));
 }
 
+TEST(BadInput, AModelThatNoMemoryHoldsIsRefusedBeforeItIsMade) {
+  const Workspace workspace;
+  const Ended ended =
+      workspace.train({"model.layers=1000", "model.embed=16384", "model.mlp=65536"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("TiB of memory"), HasSubstr("smaller model")));
+}
+
 TEST(BadInput, ACheckpointOfAnotherModelNamesTheParameter) {
   const Workspace workspace;
   ASSERT_EQ(workspace.train({"training.steps=2"}).exit_code, 0);
+  const std::string config = workspace.read("run/config.yaml");
   const Ended ended = workspace.train({"model.mlp=128"});
+  EXPECT_EQ(workspace.read("run/config.yaml"), config);  // is that of the run still
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("output_directory")));
 }

@@ -40,13 +40,13 @@ TEST(Resume, ARunInTwoPartsHasTheLossesOfOneToTheLastBit) {
   EXPECT_EQ(workspace.losses("parts"), expected);
 }
 
-TEST(Resume, CtrlCSavesLeavesWithZeroAndTheSameCommandGoesOn) {
+TEST(Resume, AStopSignalSavesLeavesWithZeroAndTheSameCommandGoesOn) {
   const Workspace workspace;
   const std::vector<std::string> run = {"training.steps=300", "logging.tensorboard=false"};
   std::vector<std::string> undisturbed = run;
   undisturbed.push_back("output_directory=whole");
   ASSERT_EQ(workspace.train(undisturbed).exit_code, 0);
-  for (int signal : {SIGINT, SIGTERM}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     std::vector<std::string> disturbed = run;
     disturbed.push_back("output_directory=run" + std::to_string(signal));
     const Ended stopped = workspace.train(disturbed, signal_at(7, signal));
@@ -66,6 +66,45 @@ TEST(Resume, ASecondCtrlCLeavesAtOnce) {
         return reported_step(line) ? std::optional<int>(SIGINT) : std::nullopt;
       });
   EXPECT_THAT(ended.exit_code, ::testing::AnyOf(130, 0)) << ended.err;
+}
+
+TEST(Resume, ARunWhoseReaderLeavesGoesOnToItsEnd) {
+  const Workspace workspace;
+  const Ended ended = workspace.shell("\"$tessera\" train recipe.yaml 2>&1 | head -n 3");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_EQ(workspace.losses("run").size(), 12u);
+  EXPECT_TRUE(std::filesystem::exists(workspace.path("run/checkpoints/12/checkpoint.json")));
+}
+
+TEST(Resume, ARunWhoseFolderIsTakenAwayKeepsSavingAndSaysSo) {
+  const Workspace workspace;
+  bool taken = false;
+  const Ended ended =
+      workspace.train({"training.steps=100000", "checkpoint.interval=20", "checkpoint.keep=2"},
+                      [&](const std::string& line) -> std::optional<int> {
+                        if (!taken && reported_step(line)) {
+                          std::filesystem::rename(workspace.path("run"), workspace.path("taken"));
+                          taken = true;
+                        }
+                        const bool told = line.find("run was removed") != std::string::npos;
+                        return told ? std::optional<int>(SIGTERM) : std::nullopt;
+                      });
+  EXPECT_THAT(ended.err, HasSubstr("as asked"));
+  const Ended again = workspace.run({"checkpoint", "verify", "run"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST(Resume, OtherSettingsThanTheCheckpointsAreNamed) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2"}).exit_code, 0);
+  const Ended same = workspace.train({"training.steps=2"});
+  EXPECT_THAT(same.err, ::testing::Not(HasSubstr("settings that changed"))) << same.err;
+  const Ended other = workspace.train({"training.steps=3", "training.batch_size=16",
+                                       "training.seed=5", "schedule.learning_rate=1e-3"});
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  for (const char* change : {"training.batch_size 8 -> 16", "schedule.learning_rate 0.003 -> 0.001",
+                             "training.steps 2 -> 3", "training.seed has no effect"})
+    EXPECT_THAT(other.err, HasSubstr(change));
 }
 
 TEST(Resume, AKilledRunLosesAtMostTheStepsSinceItsLastCheckpoint) {
