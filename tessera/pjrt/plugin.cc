@@ -44,7 +44,10 @@ Result<Plugin> Plugin::load(std::string_view name_or_path) {
   const std::string path = file.string();
   void* library = open_library(path, kLoadFlags);
   if (library == nullptr) {
-    return failed_precondition("plugin ", path, " does not load: ", dlerror());
+    const std::string error = dlerror();
+    const std::string remedy = load_remedy(error);
+    return failed_precondition("plugin ", path, " does not load: ", error,
+                               remedy.empty() ? "" : "\n  ", remedy);
   }
   using GetApi = const PJRT_Api* (*)();
   const auto get_api = reinterpret_cast<GetApi>(dlsym(library, "GetPjrtApi"));

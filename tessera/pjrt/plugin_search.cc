@@ -131,4 +131,11 @@ Result<fs::path> find_plugin(std::string_view name_or_path, const PluginSearch& 
                           "': give a path to a .so file, or one of ", absl::StrJoin(names, ", "));
 }
 
+std::string load_remedy(std::string_view error) {
+  // Kept out of packages and builds for their size.
+  if (error.find("libtensorflow") == std::string_view::npos) return "";
+  return "XLA's libraries, which it is built on, are not there: tessera-setup-sdk fetches them, in "
+         "a checkout scripts/setup";
+}
+
 }  // namespace tessera::pjrt

@@ -32,4 +32,7 @@ struct PluginSearch {
 Result<std::filesystem::path> find_plugin(std::string_view name_or_path,
                                           const PluginSearch& search);
 
+/// What to do when the loader says `error` of a plugin: a sentence, or "" where nothing is known.
+std::string load_remedy(std::string_view error);
+
 }  // namespace tessera::pjrt

@@ -76,6 +76,12 @@ TEST_F(PluginSearchTest, ErrorsListThePlacesAndTheRemedy) {
   EXPECT_THAT(error("./no.so"), HasSubstr("'./no.so': there is no such file"));
 }
 
+TEST(Plugin, MissingLibrariesOfXlaAreToldHowToBeHad) {
+  EXPECT_THAT(load_remedy("libtensorflow_cc.so.2: cannot open shared object file"),
+              HasSubstr("tessera-setup-sdk"));
+  EXPECT_EQ(load_remedy("libother.so: cannot open shared object file"), "");
+}
+
 TEST(Plugin, RefusesWhatIsNoPlugin) {
   const fs::path text = fs::path(::testing::TempDir()) / "text.so";
   std::ofstream(text) << "no library";

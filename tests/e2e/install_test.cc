@@ -29,6 +29,13 @@ TEST(Install, TheInstalledProgramFindsItsPartsTrainsAndMayBeMoved) {
   EXPECT_EQ(doctor.exit_code, 0) << doctor.out << doctor.err;
   EXPECT_THAT(doctor.out, HasSubstr("moved/lib/tessera/pjrt_cpu.so"));
 
+  // Without the link to XLA's libraries, as a package is before they are fetched.
+  const Ended without =
+      workspace.shell("mv moved/lib/tessera/xla-sdk-2.21.0 aside\n" + program +
+                      "doctor; code=$?; mv aside moved/lib/tessera/xla-sdk-2.21.0; exit $code");
+  EXPECT_EQ(without.exit_code, 1) << without.out;
+  EXPECT_THAT(without.out, HasSubstr("tessera-setup-sdk"));
+
   const Ended trained = workspace.shell(
       "printf 'one line of text\\n%.0s' $(seq 300) > corpus/more.txt\n" + program +
       "train recipe.yaml training.steps=2 model.vocab_size=300 data.tokenizer.kind=sentencepiece "
