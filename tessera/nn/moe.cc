@@ -33,6 +33,7 @@ const Names kAtExperts = {"activation_batch_moe", "activation_exp", "activation_
 const Names kExpertInput = {"activation_batch_moe", "activation_exp", "activation_length_moe", ""};
 const Names kHidden = {"activation_exp", "activation_batch_moe", "activation_length_moe",
                        "activation_mlp_moe"};
+const Names kInward = {"exp", "embed_moe", "mlp_moe"}, kOutward = {"exp", "mlp_moe", "embed_moe"};
 
 // x[b, index[b,..], :]: [B,N,D], s32[B,..] → [B,..,D].
 Value rows(Value x_BND, Value index) {
@@ -146,61 +147,76 @@ MoeRounds moe_rounds(const MoeConfig& config, int64_t length) {
 Moe::Moe(const Scope& scope, const MoeConfig& c)
     : config_(c),
       router_(scope.child("router").param("kernel", {c.embed, c.experts}, {"embed", ""}, c.init)),
-      gate_(scope.child("gate").param("kernel", {c.experts, c.embed, c.mlp},
-                                      {"exp", "embed_moe", "mlp_moe"}, c.init)),
-      up_(scope.child("up").param("kernel", {c.experts, c.embed, c.mlp},
-                                  {"exp", "embed_moe", "mlp_moe"}, c.init)),
-      down_(scope.child("down").param("kernel", {c.experts, c.mlp, c.embed},
-                                      {"exp", "mlp_moe", "embed_moe"}, c.output_init)) {}
+      gate_(scope.child("gate").param("kernel", {c.experts, c.embed, c.mlp}, kInward, c.init)),
+      up_(scope.child("up").param("kernel", {c.experts, c.embed, c.mlp}, kInward, c.init)),
+      down_(scope.child("down").param("kernel", {c.experts, c.mlp, c.embed}, kOutward,
+                                      c.output_init)) {}
 
 struct Moe::Routed {
   Value x_BTD;
   RouterChoice choice;
   RowQueues queues;
+  Value gate_EDF, up_EDF, down_EFD;
   int64_t capacity = 0;
+
+  // The same, seen from a body of a loop or condition and laid out there again: the partitioner
+  // would make values that cross such a border whole, gradients on their way out too.
+  Routed inside(Graph& graph) const {
+    const auto pinned = [&](Value x, const Names& names) {
+      return constrain(graph.import(x), names);
+    };
+    Routed routed = *this;
+    routed.x_BTD = pinned(x_BTD, kRows);
+    routed.choice.weights_BTK = pinned(choice.weights_BTK, kLogits);
+    routed.gate_EDF = pinned(gate_EDF, kInward);
+    routed.up_EDF = pinned(up_EDF, kInward);
+    routed.down_EFD = pinned(down_EFD, kOutward);
+    return routed;
+  }
 };
 
-Value Moe::run_experts(Value x_BEPD) const {
+Value Moe::run_experts(const Routed& routed, Value x_BEPD) {
   x_BEPD = constrain(constrain(x_BEPD, kAtTokens), kAtExperts);
   x_BEPD = constrain(x_BEPD, kExpertInput);
-  const Value gate_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, gate_});
-  const Value up_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, up_});
+  const Value gate_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, routed.gate_EDF});
+  const Value up_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, routed.up_EDF});
   const Value hidden_EBPF = constrain(silu(gate_EBPF) * up_EBPF, kHidden);
-  const Value y_BEPD = einsum("ebpf,efd->bepd", {hidden_EBPF, down_});
+  const Value y_BEPD = einsum("ebpf,efd->bepd", {hidden_EBPF, routed.down_EFD});
   return constrain(constrain(y_BEPD, kAtExperts), kAtTokens);
 }
 
-Value Moe::run_round(const Routed& routed, Value first, int64_t places) const {
+Value Moe::run_round(const Routed& routed, Value first, int64_t places) {
   const Slots slots = slots_of(routed.choice, routed.queues, first, places, routed.capacity);
-  const Value y_BEPD = run_experts(dispatch(routed.x_BTD, slots));
+  const Value y_BEPD = run_experts(routed, dispatch(routed.x_BTD, slots));
   return constrain(combine(y_BEPD, routed.choice.weights_BTK, slots), kTokens);
 }
 
 // A loop over all the rounds that there may be, each of which runs only if a queue reaches it; and
 // none of it, nor of its gradient, where no queue reaches the first.
-Value Moe::run_further_rounds(const Routed& routed, const MoeRounds& rounds) const {
-  Graph& graph = routed.x_BTD.graph();
-  const Value longest = max(routed.queues.count_BE);
-  const Shape shape{routed.choice.weights_BTK.dtype(), routed.x_BTD.dims()};
+Value Moe::run_further_rounds(const Routed& all, const MoeRounds& rounds) {
+  const Value longest = max(all.queues.count_BE);
+  const Shape shape{all.choice.weights_BTK.dtype(), all.x_BTD.dims()};
   const Branch nothing = [&](std::span<const Value> args) {
-    return std::vector{zeros(args.empty() ? graph : args[0].graph(), shape)};
+    return std::vector{constrain(zeros(args[0].graph(), shape), kTokens)};
   };
   const Branch loop = [&](std::span<const Value> args) {
+    const Routed routed = all.inside(args[0].graph());
     const Value begins =
         iota(args[0].graph(), {DType::kS32, {rounds.most}}, 0) * static_cast<double>(rounds.next) +
         static_cast<double>(rounds.first);
     const ScanBody body = [&](std::span<const Value> carry, std::span<const Value> begin) {
+      const Routed in_loop = routed.inside(begin[0].graph());
       const Branch one = [&](std::span<const Value> inner) {
-        return std::vector{run_round(routed, inner[0], rounds.next)};
+        return std::vector{run_round(in_loop.inside(inner[0].graph()), inner[0], rounds.next)};
       };
       const Value part = cond(greater(longest, begin[0]), one, nothing, begin)[0];
-      return ScanStep{.carry = {carry[0] + part}, .ys = {}};
+      return ScanStep{.carry = {carry[0] + constrain(part, kTokens)}, .ys = {}};
     };
-    const Value init = zeros(args[0].graph(), shape);
+    const Value init = constrain(zeros(args[0].graph(), shape), kTokens);
     return scan(body, std::span(&init, 1), std::span(&begins, 1)).carry;
   };
-  return cond(greater(longest, static_cast<double>(rounds.first)), loop, nothing,
-              std::span(&longest, 1))[0];
+  const Value first = scalar(longest.graph(), DType::kS32, static_cast<double>(rounds.first));
+  return constrain(cond(greater(longest, first), loop, nothing, std::span(&first, 1))[0], kTokens);
 }
 
 LayerOutput Moe::operator()(Value x_BTD, const TokenMasks& masks) const {
@@ -210,6 +226,9 @@ LayerOutput Moe::operator()(Value x_BTD, const TokenMasks& masks) const {
   Routed routed{.x_BTD = constrain(x_BTD, kRows),
                 .choice = choose_experts(logits_BTE, config_.experts_per_token),
                 .queues = {},
+                .gate_EDF = gate_,
+                .up_EDF = up_,
+                .down_EFD = down_,
                 .capacity = rounds.capacity};
   routed.queues = queue_by_expert(routed.choice, masks.text_BT, config_.drop_policy);
   const Value zero = zeros(x_BTD.graph(), {DType::kS32, {}});

@@ -48,9 +48,9 @@ class Moe {
 
  private:
   struct Routed;
-  Value run_round(const Routed& routed, Value first, int64_t places) const;
-  Value run_further_rounds(const Routed& routed, const MoeRounds& rounds) const;
-  Value run_experts(Value x_BEPD) const;
+  static Value run_round(const Routed& routed, Value first, int64_t places);
+  static Value run_further_rounds(const Routed& all, const MoeRounds& rounds);
+  static Value run_experts(const Routed& routed, Value x_BEPD);
 
   MoeConfig config_;
   Param router_, gate_, up_, down_;
