@@ -1,0 +1,208 @@
+#include "tessera/coord/server.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <random>
+
+#include "tessera/base/log.h"
+#include "tessera/coord/coord.grpc.pb.h"
+#include "tessera/coord/grpc_credentials_internal.h"
+#include "tessera/coord/listener_internal.h"
+#include "tessera/coord/loop_internal.h"
+
+namespace tessera::coord {
+namespace {
+
+class Call final : public grpc::ServerUnaryReactor, public PendingCall {
+ public:
+  Call(Loop& loop, CallId id, grpc::ByteBuffer* reply) : loop_(loop), id_(id), reply_(reply) {}
+
+  void finish(const grpc::ByteBuffer& reply) override {
+    *reply_ = reply;
+    Finish(grpc::Status::OK);
+  }
+  void finish_without(const grpc::Status& status) override { Finish(status); }
+
+  void OnCancel() override { loop_.drop(id_); }
+  void OnDone() override { delete this; }
+
+ private:
+  Loop& loop_;
+  const CallId id_;
+  grpc::ByteBuffer* const reply_;
+};
+
+class Service final
+    : public wire::Coordinator::WithRawCallbackMethod_Call<wire::Coordinator::Service> {
+ public:
+  explicit Service(Loop& loop) : loop_(loop) {}
+
+  grpc::ServerUnaryReactor* Call(grpc::CallbackServerContext*, const grpc::ByteBuffer* bytes,
+                                 grpc::ByteBuffer* reply) override {
+    const CallId id = next_id_++;
+    auto* call = new coord::Call(loop_, id, reply);
+    wire::Request request;
+    grpc::ByteBuffer copy = *bytes;  // reading takes it apart
+    const grpc::Status parsed =
+        grpc::SerializationTraits<wire::Request>::Deserialize(&copy, &request);
+    if (!parsed.ok()) {
+      call->finish_without(
+          grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the request cannot be read"));
+      return call;
+    }
+    loop_.submit(id, call, std::move(request));
+    return call;
+  }
+
+ private:
+  Loop& loop_;
+  std::atomic<CallId> next_id_{1};
+};
+
+uint64_t random_id() {
+  std::random_device device;
+  const uint64_t id = static_cast<uint64_t>(device()) << 32 | device();
+  return id ? id : 1;
+}
+
+void raise_open_files_limit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Reads the journal into the state. A journal of a run that has ended is begun anew.
+Result<std::unique_ptr<State>> restored(const StateOptions& options, Journal* journal,
+                                        const Clock& clock) {
+  auto fresh = [&] { return std::make_unique<State>(options, random_id(), clock.elapsed()); };
+  std::unique_ptr<State> state = fresh();
+  if (!journal) {
+    state->take_records();
+    return state;
+  }
+  const std::vector<wire::Batch> stored = journal->take_stored();
+  for (const wire::Batch& batch : stored) {
+    RETURN_IF_ERROR(annotate(state->restore(batch), "journal"));
+  }
+  if (journal->dropped_bytes() > 0) {
+    log_warning("coordinator: dropped ", journal->dropped_bytes(),
+                " bytes of an incomplete batch at the journal's end, of which nobody was told");
+  }
+  if (!state->failure().ok() || state->all_gone()) {
+    log_info("coordinator: the journal is of a run that has ended",
+             state->failure().ok() ? "" : ": ", from_absl(state->failure().message()),
+             "; beginning anew");
+    state = fresh();
+  } else if (!stored.empty()) {
+    log_info("coordinator: restored ", state->key_values().all().size(), " key-values and ",
+             state->alive(), " processes from the journal");
+  }
+  RETURN_IF_ERROR(journal->rewrite(state->snapshot()));
+  state->take_records();
+  return state;
+}
+
+class GrpcServer final : public Server {
+ public:
+  ~GrpcServer() override {
+    if (listener_) listener_->stop();
+    if (loop_) loop_->stop();
+    if (server_) {
+      server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
+      server_->Wait();
+    }
+  }
+
+  Status begin(const ServerOptions& options, FileSystem& files, const Clock& clock) {
+    if (options.processes < 1) {
+      return invalid_argument("--processes is ", options.processes, "; required: at least 1");
+    }
+    if (options.heartbeat_timeout < absl::Milliseconds(100)) {
+      return invalid_argument("the heartbeat timeout is ",
+                              absl::FormatDuration(options.heartbeat_timeout),
+                              "; required: at least 100ms");
+    }
+    RETURN_IF_ERROR(options.mtls.check_files());
+    ASSIGN_OR_RETURN(const HostPort address, parse_host_port(options.bind));
+    quiet_grpc();
+    raise_open_files_limit();
+    ASSIGN_OR_RETURN(listener_,
+                     Listener::open(address, static_cast<size_t>(options.max_connections)));
+    std::unique_ptr<Journal> journal;
+    if (!options.journal.empty()) {
+      ASSIGN_OR_RETURN(journal, Journal::open(files, options.journal));
+    }
+    const StateOptions state_options = {
+        .processes = options.processes,
+        .recoverable = options.recoverable,
+        .heartbeat_timeout = options.heartbeat_timeout,
+        .limits = {.value_bytes = options.max_value_bytes, .total_bytes = options.max_total_bytes}};
+    ASSIGN_OR_RETURN(std::unique_ptr<State> state, restored(state_options, journal.get(), clock));
+    loop_ = std::make_unique<Loop>(std::move(state), std::move(journal), clock);
+    service_ = std::make_unique<Service>(*loop_);
+    return serve(options);
+  }
+
+  int port() const override { return listener_->port(); }
+  int alive() const override { return loop_->alive(); }
+  bool all_gone() const override { return loop_->all_gone(); }
+  Status failure() const override { return loop_->failure(); }
+  Status broken() const override { return loop_->broken(); }
+
+ private:
+  Status serve(const ServerOptions& options) {
+    constexpr int64_t kOverhead = int64_t{1} << 20;
+    constexpr int kConcurrentCalls = 256;
+    constexpr int64_t kMemory = int64_t{2} << 30;
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_.get());
+    builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_value_bytes + kOverhead));
+    builder.SetMaxSendMessageSize(-1);
+    grpc::ResourceQuota quota("coordinator");
+    quota.Resize(kMemory);
+    builder.SetResourceQuota(quota);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kConcurrentCalls);
+    // A connection that says nothing is closed.
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+    // One whose other end has gone without a word is noticed, and clients may look as well.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        server_credentials(options.mtls));
+    server_ = builder.BuildAndStart();
+    if (!server_) return internal_error("gRPC cannot start a server");
+    listener_->start([this](int socket) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+      connection.fd = socket;
+      acceptor_->HandleNewConnection(&connection);
+    });
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, FileSystem& files,
+                                              const Clock& clock) {
+  auto server = std::make_unique<GrpcServer>();
+  RETURN_IF_ERROR(server->begin(options, files, clock));
+  return server;
+}
+
+}  // namespace tessera::coord
