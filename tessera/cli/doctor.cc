@@ -8,6 +8,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/format.h"
 #include "tessera/base/strings.h"
+#include "tessera/cli/doctor_cluster.h"
 #include "tessera/pjrt/client.h"
 #include "tessera/pjrt/plugin.h"
 #include "tessera/train/gemm_peak.h"
@@ -159,9 +160,17 @@ class Doctor : public Command {
         .not_empty()
         .help("PJRT plugin: cpu, cuda, rocm, tpu, or the path of its library.");
     f.field("measure", measure_).help("Measure matrix products on all devices (some seconds).");
+    f.field("cluster", cluster_)
+        .help(
+            "Instead: run barriers over all processes, and name who is missing or slow. To be "
+            "started as "
+            "the processes of a run are.");
+    f.field("rounds", cluster_options_.rounds).range(1, 10'000).help("How many barriers.");
+    cluster_options_.config.fields(f);
   }
 
   Result<int> run(const Invocation& invocation) override {
+    if (cluster_) return check_cluster(cluster_options_, invocation.out);
     Report report(invocation.out);
     PosixFileSystem files;
     report_machine(report);
@@ -173,6 +182,8 @@ class Doctor : public Command {
  private:
   std::string plugin_ = "cpu";
   bool measure_ = false;
+  bool cluster_ = false;
+  ClusterCheckOptions cluster_options_;
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "tessera/cli/recipe.h"
 
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
 #include "tessera/base/strings.h"
 #include "tessera/cli/command.h"
 
@@ -9,6 +12,14 @@ void DeviceOptions::fields(ConfigFields& f) {
   f.field("plugin", plugin)
       .help("PJRT plugin: cpu, cuda, rocm, tpu, or its library's path; else plugin.name.");
   f.field("devices", devices).range(0, 1'048'576).help("How many devices; 0: plugin.devices.");
+}
+
+Status DeviceOptions::fill_from_launcher() {
+  const char* text = std::getenv("TESSERA_DEVICES_PER_PROCESS");
+  if (devices != 0 || !text) return absl::OkStatus();
+  if (absl::SimpleAtoi(text, &devices) && devices > 0) return absl::OkStatus();
+  return usage_error(invalid_argument("TESSERA_DEVICES_PER_PROCESS is '", text,
+                                      "'; required: a positive integer"));
 }
 
 std::vector<std::string> DeviceOptions::overrides() const {

@@ -6,6 +6,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/log.h"
 #include "tessera/base/signals.h"
+#include "tessera/cli/processes.h"
 #include "tessera/cli/recipe.h"
 #include "tessera/train/trainer.h"
 
@@ -42,6 +43,8 @@ class TrainCommand : public Command {
   std::string more_help() const override { return recipe_help(); }
 
   Result<int> run(const Invocation& invocation) override {
+    if (!print_config_) RETURN_IF_ERROR(require_one_process());
+    RETURN_IF_ERROR(device_.fill_from_launcher());
     std::string resolved;
     ASSIGN_OR_RETURN(const RunConfig config, read_recipe(invocation.operands, /*needs_recipe=*/true,
                                                          device_.overrides(), &resolved));

@@ -54,14 +54,13 @@ Result<int> derived_port(const Environment& environment, int port) {
 Found openmpi(const Environment& environment) {
   const std::string* uri = value(environment, "OMPI_MCA_orte_hnp_uri");
   if (!uri) return std::nullopt;
-  const Status wrong =
-      invalid_argument("OMPI_MCA_orte_hnp_uri is '", *uri,
-                       "', which is not of the form JOB.0;tcp://ADDRESS,...:PORT");
+  const Status wrong = invalid_argument("OMPI_MCA_orte_hnp_uri is '", *uri,
+                                        "', which is not of the form JOB.0;tcp://ADDRESS,...:PORT");
   int64_t job = 0;
   if (!absl::SimpleAtoi(uri->substr(0, uri->find('.')), &job)) return wrong;
   std::string host;
-  for (const auto& [scheme, end] : {std::pair(std::string("tcp6://["), ",]"),
-                                    std::pair(std::string("tcp://"), ",:")}) {
+  for (const auto& [scheme, end] :
+       {std::pair(std::string("tcp6://["), ",]"), std::pair(std::string("tcp://"), ",:")}) {
     const size_t start = uri->find(scheme);
     if (start == std::string::npos) continue;
     const std::string rest = uri->substr(start + scheme.size());
@@ -73,8 +72,9 @@ Found openmpi(const Environment& environment) {
   for (const char* name :
        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"}) {
     if (!value(environment, name)) {
-      return failed_precondition("Open MPI is there (OMPI_MCA_orte_hnp_uri), but ", name,
-                                 " is not set. Start with mpirun, or give --cluster-detection=off.");
+      return failed_precondition(
+          "Open MPI is there (OMPI_MCA_orte_hnp_uri), but ", name,
+          " is not set. Start with mpirun, or give --cluster-detection=off.");
     }
   }
   ASSIGN_OR_RETURN(const int64_t size, integer(environment, "OMPI_COMM_WORLD_SIZE"));
@@ -91,8 +91,8 @@ Found openmpi(const Environment& environment) {
 
 // A shell inside an allocation has some of the variables; a task of srun's has all.
 Found slurm(const Environment& environment) {
-  for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID",
-                           "SLURM_LOCALID"}) {
+  for (const char* name :
+       {"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"}) {
     if (!value(environment, name)) return std::nullopt;
   }
   ASSIGN_OR_RETURN(const int64_t job, integer(environment, "SLURM_JOB_ID"));
@@ -109,9 +109,9 @@ Found slurm(const Environment& environment) {
                      .local_process = static_cast<int>(local)};
 }
 
-// The pods of an indexed Job have JOB_COMPLETION_INDEX, and the host names JOB-INDEX.SUBDOMAIN. (Of a
-// JobSet: JOBSET-REPLICATEDJOB-JOBINDEX-INDEX.JOBSET.) How many there are stands only in the Job, so
-// the manifest has to say it once more.
+// The pods of an indexed Job have JOB_COMPLETION_INDEX, and the host names JOB-INDEX.SUBDOMAIN. (Of
+// a JobSet: JOBSET-REPLICATEDJOB-JOBINDEX-INDEX.JOBSET.) How many there are stands only in the Job,
+// so the manifest has to say it once more.
 Found kubernetes(const Environment& environment, const std::string& host_name) {
   if (!value(environment, "KUBERNETES_SERVICE_HOST")) return std::nullopt;
   const std::string* count = value(environment, "TESSERA_NUM_PROCESSES");
@@ -154,6 +154,12 @@ Found kubernetes(const Environment& environment, const std::string& host_name) {
 }
 
 Found detect(const std::string& method, const Surroundings& surroundings) {
+  constexpr std::array<std::string_view, 5> kMethods = {"auto", "openmpi", "slurm", "kubernetes",
+                                                        "off"};
+  if (std::find(kMethods.begin(), kMethods.end(), method) == kMethods.end()) {
+    return invalid_argument("TESSERA_CLUSTER_DETECTION is '", method,
+                            "'; required: auto, openmpi, slurm, kubernetes or off");
+  }
   const bool all = method == "auto";
   std::optional<ClusterSpec> found;
   if (all || method == "openmpi") {
@@ -212,32 +218,39 @@ Result<std::string> first_host(const std::string& node_list) {
 
 void ClusterConfig::fields(ConfigFields& f) {
   f.field("coordinator_address", coordinator_address)
-      .help("Where the coordinator is, host:port. Default: $TESSERA_COORDINATOR_ADDRESS, else as "
-            "the launcher says.");
+      .help(
+          "Where the coordinator is, host:port. Default: $TESSERA_COORDINATOR_ADDRESS, else as "
+          "the launcher says.");
   f.field("num_processes", num_processes)
       .at_least(1)
-      .help("How many processes there are. Default: $TESSERA_NUM_PROCESSES, else as the launcher "
-            "says.");
+      .help(
+          "How many processes there are. Default: $TESSERA_NUM_PROCESSES, else as the launcher "
+          "says.");
   f.field("process_id", process_id)
       .at_least(0)
-      .help("Which of them this is, from 0. Default: $TESSERA_PROCESS_ID, else as the launcher "
-            "says.");
+      .help(
+          "Which of them this is, from 0. Default: $TESSERA_PROCESS_ID, else as the launcher "
+          "says.");
   f.field("cluster_detection", cluster_detection)
       .one_of({"auto", "openmpi", "slurm", "kubernetes", "off"})
-      .help("Which launcher's variables to look at.");
+      .help(
+          "Which launcher's variables to look at. Default: $TESSERA_CLUSTER_DETECTION, else auto.");
   f.field("external_coordinator", external_coordinator)
-      .help("The coordinator runs by itself; else process 0 serves. Default: "
-            "$TESSERA_EXTERNAL_COORDINATOR.");
+      .help(
+          "The coordinator runs by itself; else process 0 serves. Default: "
+          "$TESSERA_EXTERNAL_COORDINATOR.");
   f.field("coordinator_bind_address", coordinator_bind_address)
-      .help("Where process 0 listens, host:port. Default: $TESSERA_COORDINATOR_BIND_ADDRESS, else "
-            "the coordinator address's interface.");
+      .help(
+          "Where process 0 listens, host:port. Default: $TESSERA_COORDINATOR_BIND_ADDRESS, else "
+          "the coordinator address's interface.");
   f.field("connect_timeout_s", connect_timeout_s)
       .above(0)
       .help("Seconds in which all processes have to come.");
   f.field("heartbeat_timeout_s", heartbeat_timeout_s)
       .at_least(0.1)
-      .help("Seconds without a heartbeat after which a process counts as dead (a coordinator in "
-            "process 0).");
+      .help(
+          "Seconds without a heartbeat after which a process counts as dead (a coordinator in "
+          "process 0).");
   f.field("recoverable", recoverable)
       .help("Processes may die and come back (a coordinator in process 0).");
   f.field("journal", journal)
@@ -257,6 +270,8 @@ Status ClusterConfig::fill_from(const Environment& environment) {
     if (*field || !value(environment, name)) continue;
     ASSIGN_OR_RETURN(*field, integer(environment, name));
   }
+  const std::string* method = value(environment, "TESSERA_CLUSTER_DETECTION");
+  if (method && cluster_detection == "auto") cluster_detection = *method;
   if (const std::string* external = value(environment, "TESSERA_EXTERNAL_COORDINATOR")) {
     bool yes = false;
     if (!absl::SimpleAtob(*external, &yes)) {

@@ -9,8 +9,8 @@
 #include "tessera/base/status.h"
 #include "tessera/coord/mtls.h"
 
-/// Which process of how many this is, and where the coordinator is: from flags, from TESSERA_ variables,
-/// or from what Open MPI, Slurm and Kubernetes put into the environment.
+/// Which process of how many this is, and where the coordinator is: from flags, from TESSERA_
+/// variables, or from what Open MPI, Slurm and Kubernetes put into the environment.
 namespace tessera::coord {
 
 /// What a process can see of where it runs.
@@ -49,14 +49,14 @@ struct ClusterConfig {
 
   void fields(ConfigFields& f);
   /// Fills what was not given from TESSERA_COORDINATOR_ADDRESS, _NUM_PROCESSES, _PROCESS_ID,
-  /// _COORDINATOR_BIND_ADDRESS, _EXTERNAL_COORDINATOR and TESSERA_MTLS_*.
+  /// _COORDINATOR_BIND_ADDRESS, _EXTERNAL_COORDINATOR, _CLUSTER_DETECTION and TESSERA_MTLS_*.
   Status fill_from(const std::map<std::string, std::string>& environment);
 };
 
-/// The cluster of a filled config. What flags and TESSERA_ variables leave open comes from the first
-/// launcher that is found; nothing when neither says anything. Errors: one of address, count and number
-/// is missing, each with its own message; a number outside the count; a variable that is no integer; a
-/// Kubernetes job that lacks something, with the lines to add.
+/// The cluster of a filled config. What flags and TESSERA_ variables leave open comes from the
+/// first launcher that is found; nothing when neither says anything. Errors: one of address, count
+/// and number is missing, each with its own message; a number outside the count; a variable that is
+/// no integer; a Kubernetes job that lacks something, with the lines to add.
 Result<std::optional<ClusterSpec>> find_cluster(const ClusterConfig& config,
                                                 const Surroundings& surroundings);
 

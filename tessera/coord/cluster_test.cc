@@ -92,11 +92,12 @@ TEST(Spec13Cluster, FindsTheFirstHostOfSlurmsLists) {
 }
 
 TEST(Spec13Cluster, IsFoundUnderSlurm) {
-  for (const auto& [list, host] : {std::pair("a", "a"), std::pair("a,b", "a"),
-                                   std::pair("n[001-015],b", "n001"),
-                                   std::pair("n[001,007-015],b", "n001")}) {
-    EXPECT_EQ(**found(with(kSlurm, "SLURM_STEP_NODELIST", list)),
-              (ClusterSpec{"slurm", std::string(host) + ":62344", 8, 3, 1}));  // 61440 + 5000 - 4096
+  for (const auto& [list, host] :
+       {std::pair("a", "a"), std::pair("a,b", "a"), std::pair("n[001-015],b", "n001"),
+        std::pair("n[001,007-015],b", "n001")}) {
+    EXPECT_EQ(
+        **found(with(kSlurm, "SLURM_STEP_NODELIST", list)),
+        (ClusterSpec{"slurm", std::string(host) + ":62344", 8, 3, 1}));  // 61440 + 5000 - 4096
   }
 }
 
@@ -128,9 +129,9 @@ TEST(Spec13Cluster, IsFoundUnderKubernetes) {
   // A JobSet's pod.
   EXPECT_EQ((*found(kKubernetes, "run-workers-0-3.run.default.svc.cluster.local"))->coordinator,
             "run-workers-0-0.run:55527");
-  EXPECT_EQ((*found(with(kKubernetes, "TESSERA_KUBERNETES_SUBDOMAIN", "svc"), "trial-3"))
-                ->coordinator,
-            "trial-0.svc:55527");
+  EXPECT_EQ(
+      (*found(with(kKubernetes, "TESSERA_KUBERNETES_SUBDOMAIN", "svc"), "trial-3"))->coordinator,
+      "trial-0.svc:55527");
 }
 
 TEST(Spec13Cluster, SaysWhatAKubernetesJobLacks) {
@@ -151,6 +152,8 @@ TEST(Spec13Cluster, IsLookedForInOrder) {
   EXPECT_EQ((*found(joined(kOpenMpi, kKubernetes), kPod, chosen))->method, "kubernetes");
   chosen.cluster_detection = "off";
   EXPECT_EQ(*found(kSlurm, kPod, chosen), std::nullopt);
+  EXPECT_EQ(*found(with(kSlurm, "TESSERA_CLUSTER_DETECTION", "off")), std::nullopt);
+  EXPECT_THAT(error(with(kSlurm, "TESSERA_CLUSTER_DETECTION", "pbs")), HasSubstr("is 'pbs'"));
   chosen.cluster_detection = "openmpi";
   EXPECT_THAT(message(found(kSlurm, kPod, chosen).status()), HasSubstr("--cluster-detection is"));
 }

@@ -1,0 +1,77 @@
+#include "tessera/cli/doctor_cluster.h"
+
+#include "absl/strings/str_format.h"
+#include "tessera/base/clock.h"
+#include "tessera/base/filesystem.h"
+#include "tessera/base/format.h"
+#include "tessera/base/usage_error.h"
+#include "tessera/coord/cluster_check.h"
+#include "tessera/coord/join.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr size_t kMostRows = 64;
+
+std::string ms(absl::Duration time) {
+  return absl::StrFormat("%.2f ms", absl::ToDoubleMilliseconds(time));
+}
+
+void print(const coord::ClusterSpec& spec, const coord::ClusterPace& pace, int64_t rounds,
+           std::ostream& out) {
+  out << "cluster of " << spec.processes << " processes (" << spec.method << "), coordinator "
+      << spec.coordinator << "\n"
+      << rounds << " barriers of all, " << ms(pace.median_barrier)
+      << " from the first arrival to the last (median)\n";
+  TextTable table({true, true, true, false});
+  table.add({"process", "late (median)", "late (most)", ""});
+  size_t rows = 0, left_out = 0;
+  for (const coord::ProcessPace& process : pace.processes) {
+    if (!process.slow && rows == kMostRows) {
+      ++left_out;
+      continue;
+    }
+    ++rows;
+    table.add({std::to_string(process.process), ms(process.median_late), ms(process.worst_late),
+               process.slow ? "slow" : ""});
+  }
+  out << table.text(2);
+  if (left_out > 0) out << "  and " << left_out << " more that are not slow\n";
+  bool any = false;
+  for (const coord::ProcessPace& process : pace.processes) {
+    if (!process.slow) continue;
+    any = true;
+    out << "could be better: process " << process.process
+        << " comes late to most barriers\n  See what else runs on its machine, and its network.\n";
+  }
+  if (!any) out << "nothing is wrong\n";
+}
+
+}  // namespace
+
+Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
+  const coord::Surroundings surroundings = coord::real_surroundings();
+  coord::ClusterConfig& config = options.config;
+  Status filled = config.fill_from(surroundings.environment);
+  if (filled.ok()) filled = config.mtls.validate();
+  if (!filled.ok()) return usage_error(filled);
+  const auto spec = coord::find_cluster(config, surroundings);
+  if (!spec.ok()) return usage_error(spec.status());
+  if (!*spec) {
+    return usage_error(failed_precondition(
+        "--cluster: this is not a process of a cluster. Start it under tessera launch, mpirun or "
+        "srun, or give --coordinator-address, --num-processes and --process-id."));
+  }
+  PosixFileSystem files;
+  RealClock clock;
+  ASSIGN_OR_RETURN(const auto membership, coord::Membership::join(config, **spec, files, clock));
+  const absl::Duration timeout = absl::Seconds(config.connect_timeout_s);
+  ASSIGN_OR_RETURN(
+      const coord::ClusterPace pace,
+      coord::measure_pace(membership->client(), static_cast<int>(options.rounds), timeout));
+  if ((*spec)->process == 0) print(**spec, pace, options.rounds, out);
+  RETURN_IF_ERROR(membership->leave(timeout));
+  return 0;
+}
+
+}  // namespace tessera::cli

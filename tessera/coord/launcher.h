@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tessera/base/clock.h"
+#include "tessera/base/filesystem.h"
+#include "tessera/base/status.h"
+#include "tessera/coord/server.h"
+
+namespace tessera::coord {
+
+struct LaunchOptions {
+  std::vector<std::string> command;  ///< the program's path or name, and its arguments
+  ServerOptions server;              ///< its `processes` says how many are started
+  std::map<std::string, std::string> environment;  ///< added to every process's own
+  /// Folder for process-0.log and so on, each with all that the process wrote; empty: none.
+  std::string log_directory;
+  int64_t max_restarts = 0;
+  /// Between asking the others to stop after a failure and killing them.
+  absl::Duration grace = absl::Seconds(30);
+};
+
+/// What a launch needs of the process that it runs in.
+struct LaunchEnvironment {
+  FileSystem& files;
+  Clock& clock;
+  /// Gets whole lines, "[3] text", of the processes' standard output and errors.
+  std::function<void(const std::string&)> out, err;
+  /// The signal that was sent to this process, or 0; passed on to all.
+  std::function<int()> signal;
+};
+
+/// Starts a coordinator and the processes on this machine, each with TESSERA_COORDINATOR_ADDRESS,
+/// TESSERA_NUM_PROCESSES, TESSERA_PROCESS_ID, TESSERA_LOCAL_PROCESS_ID,
+/// TESSERA_EXTERNAL_COORDINATOR and TESSERA_RESTART (how often before), and waits for them.
+///
+/// The result is the exit code: 0 when all ended well; else that of the first that did not, 128 + n
+/// for signal n. After a failure all are stopped. They are started again, up to `max_restarts`
+/// times, all of them, or only the one that failed where the server is `recoverable`. Processes do
+/// not outlive this one.
+Result<int> launch(const LaunchOptions& options, const LaunchEnvironment& environment);
+
+}  // namespace tessera::coord
