@@ -13,6 +13,7 @@
 
 #include "tessera/base/strings.h"
 #include "tessera/coord/client.h"
+#include "tessera/coord/cluster_check.h"
 
 namespace tessera::coord {
 namespace {
@@ -129,6 +130,48 @@ TEST_F(ServerTest, EndsBarriersAndLiveSetsForAll) {
       std::async(std::launch::async, [&] { return clients[0]->barrier("d", absl::Seconds(60)); });
   while (!clients[1]->cancel_barrier("d").ok()) clock_.sleep(absl::Milliseconds(5));
   EXPECT_EQ(cancelled.get().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(Pace, IsJudgedByMediansAgainstAll) {
+  const auto ms = [](double a, double b, double c) {
+    return std::vector<absl::Duration>{absl::Milliseconds(a), absl::Milliseconds(b),
+                                       absl::Milliseconds(c)};
+  };
+  // The second is slow each time, the third was once, the fourth is not slow enough to matter.
+  const ClusterPace pace =
+      judge_pace({ms(0, 1, 0), ms(50, 40, 60), ms(1, 900, 0), ms(19, 19, 19), ms(1, 0, 1)});
+  std::vector<int> slow;
+  for (const ProcessPace& process : pace.processes) {
+    if (process.slow) slow.push_back(process.process);
+  }
+  EXPECT_THAT(slow, ElementsAre(1));
+  EXPECT_EQ(pace.processes[2].worst_late, absl::Milliseconds(900));
+  EXPECT_EQ(pace.median_barrier, absl::Milliseconds(60));
+  // Where all are, none is.
+  for (const ProcessPace& process : judge_pace({ms(90, 90, 90), ms(80, 90, 95)}).processes) {
+    EXPECT_FALSE(process.slow);
+  }
+}
+
+TEST_F(ServerTest, ShowsWhichProcessIsSlow) {
+  start({.processes = 3});
+  const auto clients = connect_all();
+  const auto quick = [&](int process) {
+    return std::async(std::launch::async, [&, process] {
+      return measure_pace(*clients[process], 5, absl::Seconds(60));
+    });
+  };
+  auto first = quick(0), second = quick(1);
+  for (int round = -1; round < 5; ++round) {
+    clock_.sleep(absl::Milliseconds(60));
+    ASSERT_TRUE(
+        clients[2]->timed_barrier(str_cat("tessera/check/", round), absl::Seconds(60)).ok());
+  }
+  const Result<ClusterPace> pace = first.get();
+  ASSERT_TRUE(pace.ok()) << pace.status();
+  EXPECT_TRUE(pace->processes[2].slow);
+  EXPECT_FALSE(pace->processes[0].slow);
+  EXPECT_TRUE(second.get().ok());
 }
 
 // Spec 3.1: one stops without a word.

@@ -152,7 +152,8 @@ class State {
   void find_dead(absl::Duration now);
   void set_member(int process, wire::Member::State state);
   /// What waits for an incarnation that ended, and what it waits for.
-  void end_incarnations(const std::set<int>& processes, bool replaced, const Status& why);
+  void end_incarnations(const std::set<int>& processes, bool replaced);
+  Status why_gone(int process, bool replaced) const;
   void fail(const Status& failure);
   bool everyone_came() const;
   wire::Reply changes_since(uint64_t version) const;

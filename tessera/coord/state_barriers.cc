@@ -178,8 +178,7 @@ void State::leave_barriers(const std::set<int>& processes, bool replaced) {
       pending.arrived.erase(process);
       for (const BarrierCall& waiting : pending.calls) {
         if (waiting.process != process) continue;
-        answer_fenced(waiting.call,
-                      absl::AbortedError(str_cat("another one was started as process ", process)));
+        answer_fenced(waiting.call, why_gone(process, replaced));
       }
       std::erase_if(pending.calls,
                     [&](const BarrierCall& waiting) { return waiting.process == process; });

@@ -67,8 +67,7 @@ void State::register_member(CallId call, const wire::Request& request, absl::Dur
                     "again, which needs a coordinator with --recoverable")));
     }
     if (member.state == wire::Member::ALIVE) {
-      end_incarnations({process}, /*replaced=*/true,
-                       absl::AbortedError(str_cat("another one was started as process ", process)));
+      end_incarnations({process}, /*replaced=*/true);
     }
     if (member.incarnation != 0) member.past.insert(member.incarnation);
     member.incarnation = incarnation;
@@ -160,14 +159,22 @@ void State::set_member(int process, wire::Member::State state) {
   *records_.add_records()->mutable_member_changed()->mutable_member() = changes_.back();
 }
 
-void State::end_incarnations(const std::set<int>& processes, bool replaced, const Status& why) {
+Status State::why_gone(int process, bool replaced) const {
+  if (replaced) {
+    return absl::AbortedError(str_cat("another one was started as process ", process));
+  }
+  return fenced(process, members_[process].incarnation);
+}
+
+void State::end_incarnations(const std::set<int>& processes, bool replaced) {
   std::vector<CallId> calls;
   for (const auto& [call, wait] : waits_) {
     if (processes.contains(wait.process)) calls.push_back(call);
   }
   for (const int process : processes) leave_rounds(process);
   for (const CallId call : calls) {
-    if (take_wait(call)) answer_fenced(call, why);
+    const std::optional<Wait> wait = take_wait(call);
+    if (wait) answer_fenced(call, why_gone(wait->process, replaced));
   }
   leave_barriers(processes, replaced);
   if (!replaced) end_full_rounds();
@@ -176,8 +183,7 @@ void State::end_incarnations(const std::set<int>& processes, bool replaced, cons
 void State::leave(CallId call, const wire::Request& request) {
   const int process = request.caller().process();
   set_member(process, wire::Member::LEFT);
-  end_incarnations({process}, /*replaced=*/false,
-                   failed_precondition("process ", process, " has left"));
+  end_incarnations({process}, /*replaced=*/false);
   answer(call, absl::OkStatus());
   answer_watches();
 }
@@ -209,7 +215,7 @@ void State::find_dead(absl::Duration now) {
   for (const int process : dead) set_member(process, wire::Member::DEAD);
   const std::string late =
       str_cat("no heartbeat for ", absl::FormatDuration(options_.heartbeat_timeout));
-  end_incarnations(dead, /*replaced=*/false, failed_precondition(late, ": declared dead"));
+  end_incarnations(dead, /*replaced=*/false);
   if (options_.recoverable) return answer_watches();
   fail(absl::UnavailableError(str_cat(
       late, " from ", names(dead),
