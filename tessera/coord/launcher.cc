@@ -197,6 +197,7 @@ class Launch {
     dup2(nothing, STDIN_FILENO);
     dup2(ends.out, STDOUT_FILENO);
     dup2(ends.err, STDERR_FILENO);
+    signal(SIGHUP, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);

@@ -149,8 +149,8 @@ bool Loop::step(std::vector<Event> events) {
       return false;
     }
   }
+  publish();  // first: who has a reply may look at once
   reply_to(state_->take_outputs());
-  publish();
   return true;
 }
 

@@ -284,7 +284,8 @@ TEST_F(Processes, AreStartedAgainAllTogether) {
        "echo start $TESSERA_PROCESS_ID/$TESSERA_RESTART; "
        "if [ $TESSERA_PROCESS_ID = 1 ] && [ $TESSERA_RESTART != 2 ]; then exit 5; fi; sleep 0.3"});
   EXPECT_EQ(launch->wait(), 0) << launch->output();
-  for (const char* start : {"0/0", "1/0", "0/1", "1/1", "0/2", "1/2"}) {
+  // Of the first two attempts process 0 may be stopped before it says anything.
+  for (const char* start : {"1/0", "1/1", "0/2", "1/2"}) {
     EXPECT_THAT(launch->output(), HasSubstr(str_cat("start ", start)));
   }
   const auto too_often = tessera({"launch", "--max-restarts=1", "--", "sh", "-c", "exit 5"});
@@ -320,8 +321,7 @@ TEST_F(Processes, DoNotOutliveLaunch) {
     pids.clear();
     const std::string text = files.read_file(path("pids")).value_or("");
     const std::regex line("pid (\\d+)\n");
-    for (std::sregex_iterator it(text.begin(), text.end(), line), end;
-         it != end; ++it) {
+    for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
       pids.push_back(std::stoi((*it)[1]));
     }
     return pids.size() == 2;
