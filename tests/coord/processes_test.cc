@@ -273,7 +273,9 @@ TEST_F(Processes, EndWithTheExitCodeOfTheFirstThatFailed) {
 TEST_F(Processes, AreKilledWhenTheyDoNotStopInTime) {
   const auto launch = tessera(
       {"launch", "--processes=2", "--grace-s=0.2", "--", "sh", "-c",
-       "if [ $TESSERA_PROCESS_ID = 1 ]; then sleep 0.3; exit 4; fi; trap '' TERM; sleep 100"});
+       str_cat("cd ", folder_,
+               "; if [ $TESSERA_PROCESS_ID = 1 ]; then while [ ! -e deaf ]; do sleep 0.02; done; "
+               "exit 4; fi; trap '' TERM; touch deaf; sleep 100")});
   EXPECT_EQ(launch->wait(), 4);
   EXPECT_THAT(launch->output(), HasSubstr("killing those that did not stop"));
 }
