@@ -14,18 +14,39 @@
 namespace tessera::moe {
 namespace {
 
-const std::vector<Degrees> kMeshes = {
-    {{"expert", 2}},
-    {{"expert", 4}},
-    {{"expert", 8}},
-    {{"data", 2}, {"expert", 4}},
-    {{"fsdp", 2}, {"expert", 4}},
-    {{"tensor", 2}, {"expert", 4}},
-    {{"context", 2}, {"expert", 4}},
-    {{"data", 2}, {"fsdp", 2}, {"expert", 2}},
-    {{"fsdp", 2}, {"tensor", 2}, {"expert", 2}},
-    {{"tensor_sequence", 2}, {"fsdp_transpose", 2}, {"expert", 2}},
+// One test each, since compiling takes its time.
+struct Case {
+  std::string name;
+  std::optional<double> capacity_factor;
+  std::vector<Degrees> meshes;
 };
+
+std::vector<Case> cases() {
+  const std::vector<Case> groups = {
+      {"ExpertAlone", {}, {{{"expert", 2}}, {{"expert", 4}}, {{"expert", 8}}}},
+      {"WithOneOther",
+       {},
+       {{{"data", 2}, {"expert", 4}},
+        {{"fsdp", 2}, {"expert", 4}},
+        {{"tensor", 2}, {"expert", 4}},
+        {{"context", 2}, {"expert", 4}}}},
+      {"WithTwoOthers",
+       {},
+       {{{"data", 2}, {"fsdp", 2}, {"expert", 2}},
+        {{"fsdp", 2}, {"tensor", 2}, {"expert", 2}},
+        {{"tensor_sequence", 2}, {"fsdp_transpose", 2}, {"expert", 2}}}},
+  };
+  std::vector<Case> all;
+  for (Case group : groups) {
+    const std::string name = group.name;
+    group.name = "Dropless" + name;
+    all.push_back(group);
+    group.name = "Capacity" + name;
+    group.capacity_factor = 1.0;
+    all.push_back(group);
+  }
+  return all;
+}
 
 int64_t degree_of(const Degrees& degrees, const std::string& axis) {
   for (const auto& [name, degree] : degrees)
@@ -62,18 +83,18 @@ Traffic traffic(const pjrt::HloModule& module, int64_t experts) {
   return found;
 }
 
-class ExpertParallelism : public ::testing::TestWithParam<std::optional<double>> {};
+class ExpertParallelism : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ExpertParallelism, GivesTheLossesOfOneDeviceAndMovesTokensNotWeights) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   RunConfig config = small_config();
-  config.model.mixture.capacity_factor = GetParam();
+  config.model.mixture.capacity_factor = GetParam().capacity_factor;
   const auto alone = run(config, {});
   ASSERT_TRUE(alone.ok()) << alone.status();
   EXPECT_LT(alone->losses.back(), alone->losses.front() - 0.5);
   const double expert_matrix_bytes =
       static_cast<double>(config.model.llama.embed * config.model.llama.mlp * 4);
-  for (const Degrees& degrees : kMeshes) {
+  for (const Degrees& degrees : GetParam().meshes) {
     SCOPED_TRACE(to_string(degrees));
     const auto split = run(config, degrees);
     ASSERT_TRUE(split.ok()) << split.status();
@@ -90,11 +111,8 @@ TEST_P(ExpertParallelism, GivesTheLossesOfOneDeviceAndMovesTokensNotWeights) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, ExpertParallelism,
-                         ::testing::Values(std::optional<double>(), std::optional<double>(1.0)),
-                         [](const auto& info) {
-                           return std::string(info.param ? "Capacity" : "Dropless");
-                         });
+INSTANTIATE_TEST_SUITE_P(Paths, ExpertParallelism, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace tessera::moe
