@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "tessera/ops/autodiff.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control_internal.h"
@@ -57,6 +58,21 @@ Shape scaled(const Mesh& mesh, const Shape& shape, const PartitionSpec& spec, bo
   return result;
 }
 
+void require_manual(const ManualOptions& options, std::span<const PartitionSpec> specs) {
+  if (options.axes.empty()) return;
+  for (const std::string& axis : options.axes) axis_size(options.mesh, axis);
+  for (const PartitionSpec& spec : specs) {
+    for (const auto& dim : spec.dims) {
+      for (const std::string& axis : dim) {
+        if (std::find(options.axes.begin(), options.axes.end(), axis) == options.axes.end()) {
+          fail("the spec ", to_string(spec), " names the axis '", axis,
+               "', which is not manual here; manual are ", absl::StrJoin(options.axes, ", "));
+        }
+      }
+    }
+  }
+}
+
 // Of the arguments of a region on each device.
 std::vector<Shape> local_shapes(const ManualOptions& options, std::span<const Shape> global) {
   std::vector<Shape> local;
@@ -68,6 +84,7 @@ std::vector<Shape> local_shapes(const ManualOptions& options, std::span<const Sh
 std::vector<Shape> infer_manual(const InferContext& context) {
   const ManualOptions& options = context.attr<ManualAttrs>().options;
   const Graph& body = *context.regions[0];
+  require_manual(options, options.out);
   require_parameters(body, local_shapes(options, context.operands));
   std::vector<Shape> results = output_shapes(body);
   if (results.size() != options.out.size()) {
@@ -79,13 +96,13 @@ std::vector<Shape> infer_manual(const InferContext& context) {
   return results;
 }
 
-// The axes, larger than one, along which a value of this spec is replicated.
-std::vector<std::string> replicated_axes(const Mesh& mesh, const PartitionSpec& spec) {
+// The manual axes along which a value of this spec is replicated.
+std::vector<std::string> replicated_axes(const ManualOptions& options, const PartitionSpec& spec) {
   std::set<std::string> used;
   for (const auto& dim : spec.dims) used.insert(dim.begin(), dim.end());
   std::vector<std::string> rest;
-  for (const MeshAxis& axis : mesh.axes()) {
-    if (axis.size > 1 && used.count(axis.name) == 0) rest.push_back(axis.name);
+  for (const std::string& axis : options.manual_axes()) {
+    if (used.count(axis) == 0) rest.push_back(axis);
   }
   return rest;
 }
@@ -96,7 +113,7 @@ std::vector<std::string> replicated_axes(const Mesh& mesh, const PartitionSpec& 
 void manual_vjp(Vjp& v) {
   const ManualOptions& options = v.attr<ManualAttrs>().options;
   const std::shared_ptr<const Graph> body = v.node().regions[0];
-  ManualOptions reverse{.mesh = options.mesh, .in = options.in, .out = {}};
+  ManualOptions reverse{.mesh = options.mesh, .in = options.in, .out = {}, .axes = options.axes};
   std::vector<Value> args;
   for (int i = 0; i < v.operands(); ++i) args.push_back(v.operand(i));
   std::vector<PartitionSpec> cotangent_specs;
@@ -118,15 +135,15 @@ void manual_vjp(Vjp& v) {
     const std::vector<Value> results = inline_graph(*body, parameters[0].graph(), parameters);
     std::vector<Value> seeds, xs;
     for (size_t i = 0; i < cotangents.size(); ++i) {
-      const double replicas = static_cast<double>(
-          product(options.mesh, replicated_axes(options.mesh, cotangent_specs[i])));
+      const double replicas =
+          static_cast<double>(product(options.mesh, replicated_axes(options, cotangent_specs[i])));
       const Value cotangent = local[inputs + i];
       seeds.push_back(replicas == 1 ? cotangent : cotangent * (1 / replicas));
     }
     for (int i : wanted) xs.push_back(parameters[i]);
     std::vector<Value> local_grads = gradients(only_floating(results), seeds, xs);
     for (size_t k = 0; k < wanted.size(); ++k) {
-      const std::vector<std::string> axes = replicated_axes(options.mesh, options.in[wanted[k]]);
+      const std::vector<std::string> axes = replicated_axes(options, options.in[wanted[k]]);
       if (!axes.empty()) local_grads[k] = psum(local_grads[k], options.mesh, axes);
     }
     return local_grads;
@@ -236,6 +253,16 @@ const OpDef kAxisIndex = {.name = "axis_index",
                           .no_gradient = "it is an integer",
                           .zero_gradient = true};
 
+std::vector<std::string> ManualOptions::manual_axes() const {
+  std::vector<std::string> names;
+  for (const MeshAxis& axis : mesh.axes()) {
+    if (axis.size == 1) continue;
+    if (axes.empty() || std::find(axes.begin(), axes.end(), axis.name) != axes.end())
+      names.push_back(axis.name);
+  }
+  return names;
+}
+
 int64_t CollectiveAttrs::group_size() const { return product(mesh, axes); }
 
 std::vector<std::vector<int64_t>> CollectiveAttrs::groups() const {
@@ -294,6 +321,7 @@ std::vector<Value> manual_region(const ManualOptions& options, std::span<const V
   Graph& graph = innermost_graph(args);
   std::vector<Shape> local = shapes_of(args);
   try {
+    require_manual(options, options.in);
     local = local_shapes(options, local);
   } catch (const TraceError& error) {
     throw located(error, kManualRegion, local, graph.current_scope());

@@ -29,10 +29,17 @@ struct ConstrainAttrs {
 extern const OpDef kConstrain;
 
 struct ManualOptions {
-  Mesh mesh;  ///< that which the program is compiled for; all its axes are manual
+  Mesh mesh;                      ///< that which the program is compiled for
   std::vector<PartitionSpec> in;  ///< one for each argument
   std::vector<PartitionSpec>
-      out;  ///< one for each result; it must be equal along axes it leaves out
+      out;  ///< one for each result; it must be equal along manual axes that it leaves out
+  /// The manual axes, which alone the specs may name; empty: all of the mesh. Along the others a
+  /// value stays one whole, which the partitioner splits, and constraints in the body may name
+  /// them. A region inside another one must name its axes, and the two must share none.
+  std::vector<std::string> axes = {};
+
+  /// The manual ones that are larger than one, in the mesh's order.
+  std::vector<std::string> manual_axes() const;
 };
 using ManualBody = std::function<std::vector<Value>(std::span<const Value> local)>;
 /// Runs `body` on each device's own shards, with the collectives below to exchange them: what JAX

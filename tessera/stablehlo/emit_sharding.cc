@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
 #include "tessera/ops/sharding_ops.h"
 #include "tessera/sharding/shardy.h"
 #include "tessera/stablehlo/emitter.h"
@@ -12,44 +15,86 @@ std::string bare_sharding(const PartitionSpec& spec, int rank) {
   return full.substr(full.find('<'));
 }
 
-PartitionSpec resolve(const ConstrainAttrs& attrs, const Shape& shape,
-                      const ModuleOptions& options) {
-  if (attrs.logical_names.empty()) return attrs.spec;
-  if (options.rules == nullptr)
-    fail("[constrain] a program with logical names needs axis rules to be printed for a mesh");
-  Result<ResolvedSpec> resolved =
-      options.rules->resolve(attrs.logical_names, shape.dims, *options.mesh);
-  if (!resolved.ok()) throw TraceError(annotate(resolved.status(), "[constrain]"));
-  return std::move(resolved->spec);
+bool contains(std::span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string quoted(std::span<const std::string> names) {
+  std::string out;
+  for (const std::string& name : names) str_append(&out, out.empty() ? "" : ", ", "\"", name, "\"");
+  return out;
+}
+
+// "<@mesh, [{"stage", ?}, {?}]>": open, so that the partitioner may add the axes that are not
+// manual.
+std::string open_sharding(const PartitionSpec& spec, int rank) {
+  std::string dims;
+  for (int dim = 0; dim < rank; ++dim) {
+    const std::string axes =
+        static_cast<size_t>(dim) < spec.dims.size() ? quoted(spec.dims[dim]) : "";
+    str_append(&dims, dim > 0 ? ", " : "", "{", axes, axes.empty() ? "?}" : ", ?}");
+  }
+  return str_cat("<@mesh, [", dims, "]>");
+}
+
+// The mesh as the partitioner sees it in a manual region: along a manual axis each device has its
+// own part already, so what the rules say of that axis has happened.
+Mesh automatic_part(const Mesh& mesh, std::span<const std::string> manual) {
+  if (manual.empty()) return mesh;
+  std::vector<MeshAxis> axes(mesh.axes().begin(), mesh.axes().end());
+  int64_t devices = 1;
+  for (MeshAxis& axis : axes) {
+    if (contains(manual, axis.name)) axis.size = 1;
+    devices *= axis.size;
+  }
+  return *Mesh::create(std::move(axes), devices);
+}
+
+PartitionSpec resolve(const ConstrainAttrs& attrs, const Shape& shape, const Emitter& e) {
+  const std::vector<std::string>& manual = e.manual_axes();
+  if (!attrs.logical_names.empty()) {
+    if (e.options().rules == nullptr)
+      fail("[constrain] a program with logical names needs axis rules to be printed for a mesh");
+    Result<ResolvedSpec> resolved = e.options().rules->resolve(
+        attrs.logical_names, shape.dims, automatic_part(*e.options().mesh, manual));
+    if (!resolved.ok()) throw TraceError(annotate(resolved.status(), "[constrain]"));
+    return std::move(resolved->spec);
+  }
+  for (const auto& dim : attrs.spec.dims) {
+    for (const std::string& axis : dim) {
+      if (!contains(manual, axis)) continue;
+      fail("[constrain] to ", to_string(attrs.spec), " inside a manual region over ",
+           absl::StrJoin(manual, ", "),
+           ", where each device has its own part already: constrain before or after the region");
+    }
+  }
+  return attrs.spec;
 }
 
 void emit_constrain(Emitter& e, const EmitNode& n) {
-  if (e.options().mesh == nullptr) return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
-  const auto sharding = NamedSharding::create(
-      *e.options().mesh, resolve(n.attr<ConstrainAttrs>(), n.operand_shape(0), e.options()));
-  const Status fits = sharding.ok() ? sharding->check(n.operand_shape(0)) : sharding.status();
+  const Mesh* mesh = e.options().mesh;
+  if (mesh == nullptr) return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
+  const Shape& shape = n.operand_shape(0);
+  const auto sharding = NamedSharding::create(*mesh, resolve(n.attr<ConstrainAttrs>(), shape, e));
+  const Status fits = sharding.ok() ? sharding->check(shape) : sharding.status();
   if (!fits.ok()) throw TraceError(annotate(fits, "[constrain]"));
-  const PartitionSpec& spec = sharding->spec();
-  if (e.in_manual_region()) {
-    if (!spec.dims.empty()) {
-      fail("[constrain] to ", to_string(spec),
-           " inside a manual region, where each device has its own part already: constrain before "
-           "or after the region");
-    }
+  if (e.manual_axes().size() == named_axes(*mesh).size())  // nothing is left to the partitioner
     return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
-  }
   const std::string operand = e.operand(n, 0);
   e.line(e.bind_results(n), " = sdy.sharding_constraint ", operand, " ",
-         bare_sharding(spec, n.operand_shape(0).rank()), " : ", mlir_type(n.result_shape()));
+         bare_sharding(sharding->spec(), shape.rank()), " : ", mlir_type(n.result_shape()));
 }
 
 std::string sharding_list(std::span<const PartitionSpec> specs, std::span<const Shape> shapes,
-                          const Mesh& mesh) {
+                          const ManualOptions& options) {
   std::string out;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const auto sharding = NamedSharding::create(mesh, specs[i]);  // without axes of size one
+    const auto sharding = NamedSharding::create(options.mesh, specs[i]);  // less axes of size one
     if (!sharding.ok()) throw TraceError(annotate(sharding.status(), "[manual_region]"));
-    str_append(&out, out.empty() ? "" : ", ", bare_sharding(sharding->spec(), shapes[i].rank()));
+    const int rank = shapes[i].rank();
+    str_append(&out, out.empty() ? "" : ", ",
+               options.axes.empty() ? bare_sharding(sharding->spec(), rank)
+                                    : open_sharding(sharding->spec(), rank));
   }
   return str_cat("[", out, "]");
 }
@@ -60,13 +105,23 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
     fail("[manual_region] was traced for the mesh ", to_string(options.mesh),
          " and is printed for ", e.options().mesh ? to_string(*e.options().mesh) : "one device");
   }
-  if (e.in_manual_region()) fail("[manual_region] cannot stand inside another one");
+  std::vector<std::string> manual;
+  for (const MeshAxis& axis : named_axes(options.mesh)) {
+    if (options.axes.empty() || contains(options.axes, axis.name)) manual.push_back(axis.name);
+  }
+  if (manual.empty())
+    fail("[manual_region] none of ", absl::StrJoin(options.axes, ", "), " is larger than one");
+  const std::vector<std::string> outer = e.manual_axes();
+  for (const std::string& axis : manual) {
+    if (contains(outer, axis)) {
+      fail("[manual_region] over ", absl::StrJoin(manual, ", "),
+           " cannot stand inside another one over ", absl::StrJoin(outer, ", "));
+    }
+  }
   const Graph& body = *n.node.regions[0];
   std::vector<Shape> operand_shapes;
   for (int i = 0; i < n.operands(); ++i) operand_shapes.push_back(n.operand_shape(i));
-  std::string axes, parameters;
-  for (const MeshAxis& axis : named_axes(options.mesh))
-    str_append(&axes, axes.empty() ? "" : ", ", "\"", axis.name, "\"");
+  std::string parameters;
   const std::string operands = e.operand_list(n);
   for (ValueId id : body.parameters()) {
     const std::string inside = e.fresh();
@@ -75,13 +130,15 @@ void emit_manual_region(Emitter& e, const EmitNode& n) {
                mlir_type(body.shape(id)));
   }
   e.line(e.bind_results(n), " = sdy.manual_computation(", operands,
-         ") in_shardings=", sharding_list(options.in, operand_shapes, options.mesh),
-         " out_shardings=", sharding_list(options.out, n.node.shapes, options.mesh),
-         " manual_axes={", axes, "} (", parameters, ") {");
+         ") in_shardings=", sharding_list(options.in, operand_shapes, options),
+         " out_shardings=", sharding_list(options.out, n.node.shapes, options), " manual_axes={",
+         quoted(manual), "} (", parameters, ") {");
   e.indent();
-  e.set_in_manual_region(true);
+  std::vector<std::string> all = outer;
+  all.insert(all.end(), manual.begin(), manual.end());
+  e.set_manual_axes(std::move(all));
   e.body(body, "sdy.return");
-  e.set_in_manual_region(false);
+  e.set_manual_axes(outer);
   e.dedent();
   e.line("} : (", e.operand_types(n), ") -> (", e.result_types(n), ")");
 }
@@ -172,8 +229,7 @@ void emit_ppermute(Emitter& e, const EmitNode& n) {
 }
 
 // partition_id / stride % size, in the order of a row-major mesh.
-void emit_axis_index(Emitter& e, const EmitNode& n) {
-  require_manual_region(e, n);
+std::string place_along_axis(Emitter& e, const EmitNode& n) {
   const auto& attrs = n.attr<CollectiveAttrs>();
   int64_t stride = 1;
   for (size_t i = attrs.mesh.axes().size();
@@ -188,7 +244,26 @@ void emit_axis_index(Emitter& e, const EmitNode& n) {
       e.helper(str_cat("stablehlo.divide ", id, ", ", number(stride), " : tensor<ui32>"));
   const std::string place = e.helper(str_cat("stablehlo.remainder ", divided, ", ",
                                              number(attrs.group_size()), " : tensor<ui32>"));
-  e.line(e.bind_results(n), " = stablehlo.convert ", place, " : (tensor<ui32>) -> tensor<i32>");
+  return e.helper(str_cat("stablehlo.convert ", place, " : (tensor<ui32>) -> tensor<i32>"));
+}
+
+// A device's number means something only where all axes are manual: elsewhere the question goes
+// into a region over the axes that are left.
+void emit_axis_index(Emitter& e, const EmitNode& n) {
+  require_manual_region(e, n);
+  std::vector<std::string> rest;
+  for (const MeshAxis& axis : named_axes(*e.options().mesh)) {
+    if (!contains(e.manual_axes(), axis.name)) rest.push_back(axis.name);
+  }
+  if (rest.empty()) return e.bind(n.graph, {n.index, 0}, place_along_axis(e, n));
+  const std::string result = e.fresh();
+  e.line(result, " = sdy.manual_computation() in_shardings=[] out_shardings=[<@mesh, []>] ",
+         "manual_axes={", quoted(rest), "} () {");
+  e.indent();
+  e.line("sdy.return ", place_along_axis(e, n), " : tensor<i32>");
+  e.dedent();
+  e.line("} : () -> tensor<i32>");
+  e.bind(n.graph, {n.index, 0}, result);
 }
 
 }  // namespace

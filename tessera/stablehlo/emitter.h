@@ -101,9 +101,11 @@ class Emitter {
 
   /// Only the nodes, without a terminator.
   void nodes(const Graph& graph);
-  /// Whether a manual region is being written: values are a device's own there.
-  bool in_manual_region() const { return in_manual_region_; }
-  void set_in_manual_region(bool inside) { in_manual_region_ = inside; }
+  /// The axes that are manual where the next line stands: along them values are a device's own.
+  /// Empty outside manual regions.
+  const std::vector<std::string>& manual_axes() const { return manual_axes_; }
+  void set_manual_axes(std::vector<std::string> axes) { manual_axes_ = std::move(axes); }
+  bool in_manual_region() const { return !manual_axes_.empty(); }
   /// A number for a collective's channel, unique in the module.
   int64_t next_channel() { return ++channels_; }
 
@@ -115,7 +117,7 @@ class Emitter {
   int indent_ = 0;
   int64_t next_name_ = 0;
   int64_t channels_ = 0;
-  bool in_manual_region_ = false;
+  std::vector<std::string> manual_axes_;
   // By graph, then node, then output. Bodies are printed once each, so a graph's names are never
   // rebound in between.
   std::unordered_map<const Graph*, std::vector<std::vector<std::string>>> names_;
