@@ -106,7 +106,7 @@ Status run(const Options& options) {
   ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
   ASSIGN_OR_RETURN(const TracedProgram init, trace_init(model, config.training));
   const double trace_start = seconds();
-  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(model, config));
+  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(model, config, &layout));
   const double trace_s = seconds() - trace_start;
   ASSIGN_OR_RETURN(const CompiledFunction make_state,
                    compile_program(*runtime, init, "init", layout));

@@ -60,7 +60,7 @@ class MeshCommand : public Command {
                      Runtime::create({.plugin = config.plugin.name,
                                       .cpu_devices = static_cast<int>(report.layout.mesh.size()),
                                       .client_options = {}}));
-    ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(*model, config));
+    ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(*model, config, &report.layout));
     ASSIGN_OR_RETURN(const CompiledFunction compiled,
                      compile_program(*runtime, step, "train_step", report.layout));
     return compile_report(compiled, report.layout.mesh, report.slices);

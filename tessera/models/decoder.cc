@@ -21,6 +21,30 @@ using Names = std::vector<std::string>;
 // The stream of the residual additions.
 const Names kStream = {"activation_batch", "activation_norm_length", "activation_embed"};
 
+// What layers need beside the stream.
+struct LayerInputs {
+  SequenceContext sequence;
+  Value mask_BT;  // or undefined
+
+  // What has a row for each row of the stream, and the same for other rows.
+  std::vector<Value> rows() const {
+    std::vector<Value> values = sequence.rows();
+    if (mask_BT.defined()) values.push_back(mask_BT);
+    return values;
+  }
+  LayerInputs with_rows(std::span<const Value> rows) const {
+    const bool masked = mask_BT.defined();
+    return {sequence.with_rows(rows.first(rows.size() - masked)), masked ? rows.back() : Value()};
+  }
+
+  DecoderInputs of_feed_forward() const {
+    return {.tokens_BT = {},
+            .segment_ids_BT = sequence.segment_ids_BT,
+            .mask_BT = mask_BT,
+            .order_T = sequence.order_T};
+  }
+};
+
 struct Block {
   Param attention_norm, mlp_norm;
   SelfAttention attention;
@@ -40,17 +64,18 @@ struct Block {
         feed_forward(make_feed_forward(scope)),
         epsilon(c.norm_epsilon) {}
 
-  LayerOutput operator()(Value x_BTD, const RotaryTables& rotary,
-                         const DecoderInputs& inputs) const {
+  LayerOutput operator()(Value x_BTD, const LayerInputs& inputs,
+                         const AttentionOptions& options) const {
     Graph& graph = x_BTD.graph();
     {
       const auto scope = graph.scope("attention");
-      x_BTD = constrain(x_BTD + attention(rms_norm(x_BTD, attention_norm, epsilon), rotary,
-                                          inputs.segment_ids_BT),
-                        kStream);
+      x_BTD = constrain(
+          x_BTD + attention(rms_norm(x_BTD, attention_norm, epsilon), inputs.sequence, options),
+          kStream);
     }
     const auto scope = graph.scope("mlp");
-    const LayerOutput added = feed_forward(rms_norm(x_BTD, mlp_norm, epsilon), inputs);
+    const LayerOutput added =
+        feed_forward(rms_norm(x_BTD, mlp_norm, epsilon), inputs.of_feed_forward());
     return {constrain(x_BTD + added.x, kStream), added.sums};
   }
 };
@@ -71,6 +96,7 @@ struct Decoder {
 
 Value positions_or_default(const DecoderInputs& inputs) {
   if (inputs.positions_BT.defined()) return inputs.positions_BT;
+  if (inputs.order_T.defined()) return inputs.order_T;
   return iota(inputs.tokens_BT.graph(), Shape{DType::kS32, {inputs.tokens_BT.dim(1)}}, 0);
 }
 
@@ -89,8 +115,12 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
                               const MakeFeedForward& feed_forward) {
   Graph& graph = inputs.tokens_BT.graph();
   const Decoder decoder(Scope::bind(params, options.dtype), config);
-  const RotaryTables rotary =
-      rotary_tables(positions_or_default(inputs), config.resolved_head_dim(), config.rope_theta);
+  const LayerInputs all_rows{
+      {.rotary = rotary_tables(positions_or_default(inputs), config.resolved_head_dim(),
+                               config.rope_theta),
+       .segment_ids_BT = inputs.segment_ids_BT,
+       .order_T = inputs.order_T},
+      inputs.mask_BT};
   Value x_BTD, sums;
   {
     const auto scope = graph.scope("embedding");
@@ -101,11 +131,13 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
   }
   {
     const auto scope = graph.scope("layers");
-    const LayerFn layer = [&](const Tree<Value>& values, Value stream) {
-      return Block(Scope::bind(values, options.dtype), config, feed_forward)(stream, rotary,
-                                                                             inputs);
+    const LayerFn layer = [&](const Tree<Value>& values, Value stream,
+                              std::span<const Value> rows) {
+      return Block(Scope::bind(values, options.dtype), config, feed_forward)(
+          stream, all_rows.with_rows(rows), options.attention);
     };
-    const LayerOutput output = run_layers(params.subtree("layers"), x_BTD, layer, options.stack);
+    const LayerOutput output =
+        run_layers(params.subtree("layers"), {x_BTD, all_rows.rows()}, layer, options.stack);
     x_BTD = output.x;
     sums = output.sums;
   }

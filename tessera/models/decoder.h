@@ -9,8 +9,8 @@
 /// that the family gives, a norm, the output head.
 namespace tessera {
 
-/// A layer's feed-forward part: the normalized stream [B,T,D] → what is added to the stream, and
-/// sums of the layer (see LayerOutput).
+/// A layer's feed-forward part: the normalized stream [B,T,D] and, of the same rows, segment ids,
+/// mask and order → what is added to the stream, and sums of the layer (see LayerOutput).
 using FeedForward = std::function<LayerOutput(Value normed_BTD, const DecoderInputs& inputs)>;
 /// Makes it in a layer's scope, in which it declares its parameters, or binds them.
 using MakeFeedForward = std::function<FeedForward(const Scope& layer)>;

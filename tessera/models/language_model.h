@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/nn/attention.h"
 #include "tessera/nn/param.h"
 #include "tessera/nn/stack.h"
 
@@ -13,14 +14,16 @@ namespace tessera {
 struct ComputeOptions {
   DType dtype = DType::kF32;  ///< of activations, and of the weights as layers see them
   StackOptions stack;
+  AttentionOptions attention = {};
 };
 
 struct DecoderInputs {
   Value tokens_BT;          ///< s32
-  Value positions_BT = {};  ///< s32; 0, 1, 2, ... unless given
+  Value positions_BT = {};  ///< s32; those of order_T unless given
   Value segment_ids_BT =
       {};  ///< s32; attention stays inside a segment; one segment a row unless given; 0 is padding
   Value mask_BT = {};  ///< f32; tokens of weight 0 count in no statistics; all count unless given
+  Value order_T = {};  ///< s32: the columns' places in the sequence; 0, 1, 2, ... unless given
 };
 
 struct ModelOutput {

@@ -12,6 +12,9 @@ const Names kInput = {"activation_batch_attn", "activation_input_length_attn",
                       "activation_embed_attn"};
 const Names kHeads = {"activation_kv_batch", "activation_length_attn", "activation_kv_heads",
                       "activation_kv_head_dim"};
+// Keys and values whole along the sequence, as a query split over "context" needs them.
+const Names kGathered = {"activation_kv_batch", "activation_kv_length", "activation_kv_heads",
+                         "activation_kv_head_dim"};
 const Names kOutput = {"activation_batch_attn", "activation_length_attn", "activation_heads",
                        "activation_kv"};
 
@@ -27,17 +30,22 @@ SelfAttention::SelfAttention(const Scope& scope, const SelfAttentionConfig& c)
       out_(scope.child("out").param("kernel", {c.heads, c.head_dim, c.embed},
                                     {"heads", "kv", "embed"}, c.output_init)) {}
 
-Value SelfAttention::operator()(Value x_BTD, const RotaryTables& rotary,
-                                Value segment_ids_BT) const {
+Value SelfAttention::operator()(Value x_BTD, const SequenceContext& sequence,
+                                const AttentionOptions& options) const {
   x_BTD = constrain(x_BTD, kInput);
+  const RotaryTables& rotary = sequence.rotary;
   const Value q_BTHC =
       constrain(apply_rotary(einsum("btd,dhc->bthc", {x_BTD, query_}), rotary), kHeads);
   const Value k_BTKC =
       constrain(apply_rotary(einsum("btd,dkc->btkc", {x_BTD, key_}), rotary), kHeads);
   const Value v_BTKC = constrain(einsum("btd,dkc->btkc", {x_BTD, value_}), kHeads);
+  // Constrained twice, split and then whole: so the gradients, which take the way back, are summed
+  // and split before they meet the weights.
   const Value mixed_BTHC =
-      constrain(causal_attention(q_BTHC, k_BTKC, v_BTKC, segment_ids_BT), kOutput);
-  return einsum("bthc,hcd->btd", {mixed_BTHC, out_});
+      options.is_ring() ? ring_attention(q_BTHC, k_BTKC, v_BTKC, sequence.segment_ids_BT, options)
+                        : causal_attention(q_BTHC, constrain(k_BTKC, kGathered),
+                                           constrain(v_BTKC, kGathered), sequence);
+  return einsum("bthc,hcd->btd", {constrain(mixed_BTHC, kOutput), out_});
 }
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tessera/nn/layers.h"
+#include "tessera/nn/attention.h"
 
 namespace tessera {
 
@@ -20,8 +20,9 @@ class SelfAttention {
  public:
   SelfAttention(const Scope& scope, const SelfAttentionConfig& config);
 
-  /// x: [B,T,D], segment_ids: s32[B,T] or undefined → [B,T,D].
-  Value operator()(Value x_BTD, const RotaryTables& rotary, Value segment_ids_BT) const;
+  /// x: [B,T,D] → [B,T,D].
+  Value operator()(Value x_BTD, const SequenceContext& sequence,
+                   const AttentionOptions& options) const;
 
  private:
   Param query_, key_, value_, out_;

@@ -1,5 +1,6 @@
 #include "tessera/nn/stack.h"
 
+#include "tessera/nn/pipeline.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/shape.h"
@@ -30,14 +31,17 @@ std::vector<Value> unstack(Value stacked) {
 
 }  // namespace
 
-LayerOutput run_layers(const Tree<Value>& stacked, Value x, const LayerFn& layer,
+LayerOutput run_layers(const Tree<Value>& stacked, const StackInput& input, const LayerFn& layer,
                        const StackOptions& options) {
+  if (options.pipeline && options.pipeline->mesh.axis_size("stage") > 1)
+    return run_pipeline(stacked, input, layer, options);
+  Value x = input.x;
   std::vector<Value> params;
   for (const auto& [path, value] : stacked) params.push_back(value);
   // The stream, and the sums where the layer has some.
   const auto step = [&](Value stream, std::span<const Value> values) {
     const auto run = [&](std::span<const Value> args) {
-      const LayerOutput output = layer(with_values(stacked, args.subspan(1)), args[0]);
+      const LayerOutput output = layer(with_values(stacked, args.subspan(1)), args[0], input.rows);
       std::vector<Value> results = {output.x};
       if (output.sums.defined()) results.push_back(output.sums);
       return results;

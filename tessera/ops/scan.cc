@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <map>
-#include <string_view>
 
 #include "tessera/ops/autodiff.h"
 #include "tessera/ops/constant.h"
@@ -8,6 +6,7 @@
 #include "tessera/ops/control_internal.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/joint_internal.h"
+#include "tessera/ops/reverse_body_internal.h"
 
 namespace tessera {
 namespace {
@@ -51,98 +50,6 @@ std::vector<Shape> infer_scan(const InferContext& context) {
 }
 
 // ---- the reverse pass
-//
-// The body and its gradient are built in one graph, `joint`: first the forward nodes, then the
-// reverse ones. What the reverse nodes use of the forward ones must reach the reverse loop: as it
-// is if the body got it from outside, recomputed if that is cheap, and otherwise kept by the
-// forward loop, one stack a value.
-
-bool is_cheap(std::string_view op) {
-  for (std::string_view cheap :
-       {"constant", "full", "iota", "broadcast_in_dim", "reshape", "convert"}) {
-    if (op == cheap) return true;
-  }
-  return false;
-}
-
-/// Copies the reverse half of a joint graph into a body of its own, and learns on the way what that
-/// needs.
-class ReverseBody {
- public:
-  ReverseBody(const Joint& joint, const ScanAttrs& attrs) : joint_(joint), attrs_(attrs) {
-    for (size_t i = 0; i < joint.parameters.size(); ++i)
-      parameter_of_[joint.parameters[i].id()] = static_cast<int>(i);
-    mark_invariant();
-    for (Value gradient : joint.gradients) require(gradient.id());
-  }
-
-  const std::vector<ValueId>& residuals() const { return residuals_; }  // kept by the forward loop
-  const std::vector<int>& body_parameters() const {
-    return from_outside_;
-  }  // the body's own, by index
-
-  /// Recreates the gradients in `target`, given values for everything that is needed from outside.
-  std::vector<Value> build(Graph& target, std::map<ValueId, Value> known) const {
-    for (int32_t index = 0; index < joint_.graph->size(); ++index) {
-      if (!copied_.count(index)) continue;
-      const Node& node = joint_.graph->node(index);
-      std::vector<Value> operands;
-      for (ValueId id : node.operands) operands.push_back(known.at(id));
-      const auto scope = target.scope_of(node);
-      const std::vector<Value> outputs = target.add(*node.op, operands, node.attrs, node.regions);
-      for (int32_t i = 0; i < static_cast<int32_t>(outputs.size()); ++i)
-        known.insert({{index, i}, outputs[i]});
-    }
-    std::vector<Value> result;
-    for (Value gradient : joint_.gradients) result.push_back(known.at(gradient.id()));
-    return result;
-  }
-
- private:
-  // Whether a forward node gives the same in each step: then it is recomputed, not stacked.
-  void mark_invariant() {
-    invariant_.resize(joint_.forward_end);
-    for (int32_t index = 0; index < joint_.forward_end; ++index) {
-      const Node& node = joint_.graph->node(index);
-      if (node.op == &kParameter) {
-        invariant_[index] = parameter_of_.at({index, 0}) >= attrs_.carries + attrs_.xs;
-        continue;
-      }
-      invariant_[index] = std::all_of(node.operands.begin(), node.operands.end(),
-                                      [&](ValueId id) { return invariant_[id.node]; });
-    }
-  }
-
-  void require(ValueId id) {
-    if (!seen_.insert({id, true}).second) return;
-    if (auto found = parameter_of_.find(id); found != parameter_of_.end()) {
-      // A carry differs from step to step: the forward loop stacks what each step began with.
-      if (found->second < attrs_.carries)
-        residuals_.push_back(id);
-      else
-        from_outside_.push_back(found->second);
-      return;
-    }
-    const Node& node = joint_.graph->node(id.node);
-    if (node.op == &kParameter) return;  // a cotangent or a capture: always there
-    const bool forward = id.node < joint_.forward_end;
-    if (forward && !invariant_[id.node] && !is_cheap(node.op->name)) {
-      residuals_.push_back(id);
-      return;
-    }
-    copied_.insert({id.node, true});
-    for (ValueId operand : node.operands) require(operand);
-  }
-
-  const Joint& joint_;
-  const ScanAttrs& attrs_;
-  std::map<ValueId, int> parameter_of_;
-  std::vector<bool> invariant_;
-  std::map<ValueId, bool> seen_;
-  std::map<int32_t, bool> copied_;
-  std::vector<ValueId> residuals_;
-  std::vector<int> from_outside_;
-};
 
 // Parameters of the body with a gradient: floating carries always, since a step may mix any into
 // any; others on demand.
@@ -159,7 +66,7 @@ void scan_vjp(Vjp& v) {
   const ScanAttrs attrs = v.attr<ScanAttrs>();
   const std::vector<Value> cotangents = floating_cotangents(v);
   const Joint joint = differentiate_body(v, wanted_parameters(v, attrs));
-  const ReverseBody reverse(joint, attrs);
+  const ReverseBody reverse(joint, attrs.carries, attrs.xs);
 
   // The forward loop keeps the residuals from now on.
   const int first_residual = static_cast<int>(v.node().shapes.size());

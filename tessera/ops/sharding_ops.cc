@@ -3,26 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/str_join.h"
-#include "tessera/ops/autodiff.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control_internal.h"
-#include "tessera/ops/elementwise.h"
 #include "tessera/ops/registry.h"
+#include "tessera/ops/sharding_internal.h"
 
 namespace tessera {
 namespace {
-
-int64_t axis_size(const Mesh& mesh, const std::string& name) {
-  if (!mesh.find_axis(name)) fail("the mesh has no axis '", name, "'; it has ", axis_names(mesh));
-  return mesh.axis_size(name);
-}
-
-int64_t product(const Mesh& mesh, std::span<const std::string> axes) {
-  int64_t size = 1;
-  for (const std::string& axis : axes) size *= axis_size(mesh, axis);
-  return size;
-}
 
 // ---- constrain
 
@@ -39,116 +24,6 @@ std::vector<Shape> infer_constrain(const InferContext& context) {
 
 void constrain_vjp(Vjp& v) {
   v.set_grad(0, apply(kConstrain, {v.cotangent()}, v.attr<ConstrainAttrs>()));
-}
-
-// ---- manual regions
-
-Shape scaled(const Mesh& mesh, const Shape& shape, const PartitionSpec& spec, bool to_local) {
-  if (static_cast<int>(spec.dims.size()) > shape.rank()) {
-    fail("the spec ", to_string(spec), " has more dimensions than ", to_string(shape));
-  }
-  Shape result = shape;
-  for (size_t dim = 0; dim < spec.dims.size(); ++dim) {
-    const int64_t parts = product(mesh, spec.dims[dim]);
-    if (to_local && shape.dims[dim] % parts != 0) {
-      fail("dimension ", dim, " of ", to_string(shape), " does not divide into ", parts, " shards");
-    }
-    result.dims[dim] = to_local ? shape.dims[dim] / parts : shape.dims[dim] * parts;
-  }
-  return result;
-}
-
-void require_manual(const ManualOptions& options, std::span<const PartitionSpec> specs) {
-  if (options.axes.empty()) return;
-  for (const std::string& axis : options.axes) axis_size(options.mesh, axis);
-  for (const PartitionSpec& spec : specs) {
-    for (const auto& dim : spec.dims) {
-      for (const std::string& axis : dim) {
-        if (std::find(options.axes.begin(), options.axes.end(), axis) == options.axes.end()) {
-          fail("the spec ", to_string(spec), " names the axis '", axis,
-               "', which is not manual here; manual are ", absl::StrJoin(options.axes, ", "));
-        }
-      }
-    }
-  }
-}
-
-// Of the arguments of a region on each device.
-std::vector<Shape> local_shapes(const ManualOptions& options, std::span<const Shape> global) {
-  std::vector<Shape> local;
-  for (size_t i = 0; i < global.size(); ++i)
-    local.push_back(scaled(options.mesh, global[i], options.in[i], /*to_local=*/true));
-  return local;
-}
-
-std::vector<Shape> infer_manual(const InferContext& context) {
-  const ManualOptions& options = context.attr<ManualAttrs>().options;
-  const Graph& body = *context.regions[0];
-  require_manual(options, options.out);
-  require_parameters(body, local_shapes(options, context.operands));
-  std::vector<Shape> results = output_shapes(body);
-  if (results.size() != options.out.size()) {
-    fail("the body returns ", results.size(), " values but `out` has ", options.out.size());
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i] = scaled(options.mesh, results[i], options.out[i], /*to_local=*/false);
-  }
-  return results;
-}
-
-// The manual axes along which a value of this spec is replicated.
-std::vector<std::string> replicated_axes(const ManualOptions& options, const PartitionSpec& spec) {
-  std::set<std::string> used;
-  for (const auto& dim : spec.dims) used.insert(dim.begin(), dim.end());
-  std::vector<std::string> rest;
-  for (const std::string& axis : options.manual_axes()) {
-    if (used.count(axis) == 0) rest.push_back(axis);
-  }
-  return rest;
-}
-
-// Each of n replicas of a result gets the whole cotangent, so each takes 1/n of it; an argument
-// that came in replicated sums what its replicas send back. Inside, psum is its own transpose.
-// Source: jax.experimental.shard_map's rule without replication checking.
-void manual_vjp(Vjp& v) {
-  const ManualOptions& options = v.attr<ManualAttrs>().options;
-  const std::shared_ptr<const Graph> body = v.node().regions[0];
-  ManualOptions reverse{.mesh = options.mesh, .in = options.in, .out = {}, .axes = options.axes};
-  std::vector<Value> args;
-  for (int i = 0; i < v.operands(); ++i) args.push_back(v.operand(i));
-  std::vector<PartitionSpec> cotangent_specs;
-  for (int i = 0; i < static_cast<int>(v.node().shapes.size()); ++i) {
-    if (is_floating(v.node().shapes[i].dtype)) cotangent_specs.push_back(options.out[i]);
-  }
-  const std::vector<Value> cotangents = floating_cotangents(v);
-  args.insert(args.end(), cotangents.begin(), cotangents.end());
-  reverse.in.insert(reverse.in.end(), cotangent_specs.begin(), cotangent_specs.end());
-  std::vector<int> wanted;
-  for (int i = 0; i < v.operands(); ++i) {
-    if (!v.needs(i)) continue;
-    wanted.push_back(i);
-    reverse.out.push_back(options.in[i]);
-  }
-  const size_t inputs = v.operands();
-  const std::vector<Value> grads = manual_region(reverse, args, [&](std::span<const Value> local) {
-    const std::span<const Value> parameters = local.first(inputs);
-    const std::vector<Value> results = inline_graph(*body, parameters[0].graph(), parameters);
-    std::vector<Value> seeds, xs;
-    for (size_t i = 0; i < cotangents.size(); ++i) {
-      const double replicas =
-          static_cast<double>(product(options.mesh, replicated_axes(options, cotangent_specs[i])));
-      const Value cotangent = local[inputs + i];
-      seeds.push_back(replicas == 1 ? cotangent : cotangent * (1 / replicas));
-    }
-    for (int i : wanted) xs.push_back(parameters[i]);
-    std::vector<Value> local_grads = gradients(only_floating(results), seeds, xs);
-    for (size_t k = 0; k < wanted.size(); ++k) {
-      const std::vector<std::string> axes = replicated_axes(options, options.in[wanted[k]]);
-      if (!axes.empty()) local_grads[k] = psum(local_grads[k], options.mesh, axes);
-    }
-    return local_grads;
-  });
-  for (size_t k = 0; k < wanted.size(); ++k) v.set_grad(wanted[k], grads[k]);
 }
 
 // ---- collectives
@@ -236,7 +111,6 @@ void ppermute_vjp(Vjp& v) {
 }  // namespace
 
 const OpDef kConstrain = {.name = "constrain", .infer = infer_constrain, .vjp = constrain_vjp};
-const OpDef kManualRegion = {.name = "manual_region", .infer = infer_manual, .vjp = manual_vjp};
 const OpDef kPsum = {.name = "psum", .infer = infer_same, .vjp = transposed_vjp<kPsum>};
 const OpDef kPmax = {
     .name = "pmax", .infer = infer_same, .no_gradient = "a maximum over devices has none here"};
@@ -253,17 +127,18 @@ const OpDef kAxisIndex = {.name = "axis_index",
                           .no_gradient = "it is an integer",
                           .zero_gradient = true};
 
-std::vector<std::string> ManualOptions::manual_axes() const {
-  std::vector<std::string> names;
-  for (const MeshAxis& axis : mesh.axes()) {
-    if (axis.size == 1) continue;
-    if (axes.empty() || std::find(axes.begin(), axes.end(), axis.name) != axes.end())
-      names.push_back(axis.name);
-  }
-  return names;
+int64_t checked_axis_size(const Mesh& mesh, const std::string& name) {
+  if (!mesh.find_axis(name)) fail("the mesh has no axis '", name, "'; it has ", axis_names(mesh));
+  return mesh.axis_size(name);
 }
 
-int64_t CollectiveAttrs::group_size() const { return product(mesh, axes); }
+int64_t devices_along(const Mesh& mesh, std::span<const std::string> axes) {
+  int64_t devices = 1;
+  for (const std::string& axis : axes) devices *= checked_axis_size(mesh, axis);
+  return devices;
+}
+
+int64_t CollectiveAttrs::group_size() const { return devices_along(mesh, axes); }
 
 std::vector<std::vector<int64_t>> CollectiveAttrs::groups() const {
   // Strides of a row-major mesh, the axes of the group last: positions that differ only along them
@@ -311,30 +186,6 @@ Value constrain(Value x, std::vector<std::string> logical_names) {
 
 Value constrain_axes(Value x, PartitionSpec spec) {
   return apply(kConstrain, {x}, ConstrainAttrs{.logical_names = {}, .spec = std::move(spec)});
-}
-
-std::vector<Value> manual_region(const ManualOptions& options, std::span<const Value> args,
-                                 const ManualBody& body) {
-  if (args.empty() || args.size() != options.in.size()) {
-    fail("[manual_region] gets ", args.size(), " arguments but `in` has ", options.in.size());
-  }
-  Graph& graph = innermost_graph(args);
-  std::vector<Shape> local = shapes_of(args);
-  try {
-    require_manual(options, options.in);
-    local = local_shapes(options, local);
-  } catch (const TraceError& error) {
-    throw located(error, kManualRegion, local, graph.current_scope());
-  }
-  const auto traced =
-      trace_body(graph, local, [&](Graph&, std::span<const Value> xs) { return body(xs); });
-  std::vector<Value> operands(args.begin(), args.end());
-  ManualAttrs attrs{options};
-  for (Value capture : traced->captures()) {
-    operands.push_back(capture);
-    attrs.options.in.push_back({});
-  }
-  return graph.add(kManualRegion, operands, std::move(attrs), {traced});
 }
 
 Value psum(Value x, const Mesh& mesh, std::vector<std::string> axes) {

@@ -124,7 +124,7 @@ Result<CompileReport> compile_step_report(const LanguageModel& model, const RunC
                                     .cpu_devices = static_cast<int>(layout.mesh.size()),
                                     .compile_only = true,
                                     .client_options = {}}));
-  ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config));
+  ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config, &layout));
   ASSIGN_OR_RETURN(Program program, lower_program(step, "train_step", layout));
   program.overrides = {{"xla_backend_optimization_level", int64_t{0}},
                        {"xla_llvm_disable_expensive_passes", true},

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "absl/strings/str_join.h"
+#include "tessera/train/parallel_config.h"
 
 namespace tessera {
 
@@ -97,6 +98,20 @@ void TrainingConfig::fields(ConfigFields& f) {
       .help("Recompute each layer in the reverse pass: less memory, about a third more work.");
   f.field("attend_across_documents", attend_across_documents)
       .help("Let tokens of a packed row see the documents before theirs.");
+  f.choice("context_parallel_strategy", context_parallel_strategy,
+           {{"all_gather", ContextStrategy::kAllGather}, {"ring", ContextStrategy::kRing}})
+      .help(
+          "How attention reaches keys on other devices of the context axis: gather all, or let "
+          "them go round.");
+  f.field("context_parallel_load_balance", context_parallel_load_balance)
+      .help("Give each device of the context axis an early and a late chunk of every sequence.");
+  f.field("pipeline_microbatches", pipeline_microbatches)
+      .range(1, 1'048'576)
+      .or_value(-1)
+      .help("Parts of the batch that go through a pipeline's stages; -1: as many as stages.");
+  f.field("pipeline_repeats", pipeline_repeats)
+      .range(1, 1'048'576)
+      .help("Times that each part goes round the stages: more, and stages wait less.");
   f.field("seed", seed).help("Of the initial weights.");
   f.field("z_loss", z_loss)
       .range(0, 1)
@@ -194,7 +209,12 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
                             " equal parts (mesh axes ", absl::StrJoin(axes, ", "),
                             "): use a multiple, such as ", next, ", or smaller degrees");
   }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(validate_context(training, devices, rules));
+  const std::string rows = "activation_batch";
+  ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&rows, 1), devices));
+  int64_t batch_shards = 1;
+  for (const std::string& axis : spec.dims[0]) batch_shards *= devices.axis_size(axis);
+  return validate_pipeline(training, model.llama.layers, devices, batch_shards);
 }
 
 Status RunConfig::validate_vocabulary(int64_t tokens) const {

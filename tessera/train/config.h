@@ -8,6 +8,7 @@
 #include "tessera/base/config.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
+#include "tessera/nn/attention.h"
 #include "tessera/train/mesh_config.h"
 #include "tessera/train/schedule.h"
 
@@ -73,7 +74,11 @@ struct TrainingConfig {
   bool remat = false;       ///< Recompute each layer's intermediate results in the reverse pass.
   bool attend_across_documents = false;  ///< Of a packed row: else each sees only itself.
   uint64_t seed = 0;
-  double z_loss = 0;  ///< Weight of log(Z)² a token.
+  ContextStrategy context_parallel_strategy = ContextStrategy::kAllGather;
+  bool context_parallel_load_balance = true;
+  int64_t pipeline_microbatches = -1;  ///< -1: as many as there are stages
+  int64_t pipeline_repeats = 1;        ///< times that a microbatch goes round the stages
+  double z_loss = 0;                   ///< Weight of log(Z)² a token.
   int64_t eval_interval = 100;
   int64_t eval_batches = 8;
 

@@ -55,7 +55,7 @@ Status report_values(const LanguageModel& model, const RunConfig& config, MeshRe
     ASSIGN_OR_RETURN(TensorReport tensor, report_tensor(spec, report.layout));
     report.batch.push_back(std::move(tensor));
   }
-  ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config));
+  ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config, &report.layout));
   std::set<std::string> seen;
   std::vector<ArgumentSpec> found;
   collect(*step.graph, seen, found);

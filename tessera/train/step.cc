@@ -5,14 +5,32 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/shape.h"
+#include "tessera/ops/sharding_ops.h"
+#include "tessera/train/layout.h"
 #include "tessera/train/optimizer.h"
+#include "tessera/train/parallel_config.h"
 
 namespace tessera {
 namespace {
 
-ComputeOptions compute_options(const TrainingConfig& training) {
-  return {.dtype = training.dtype == ComputeType::kBf16 ? DType::kBF16 : DType::kF32,
-          .stack = {.scan = training.scan_layers, .remat = training.remat}};
+const std::vector<std::string> kBatchNames = {"activation_batch", "activation_length"};
+
+ComputeOptions compute_options(const TrainingConfig& training, const Layout* layout) {
+  ComputeOptions options{.dtype = training.dtype == ComputeType::kBf16 ? DType::kBF16 : DType::kF32,
+                         .stack = {.scan = training.scan_layers, .remat = training.remat}};
+  if (layout == nullptr) return options;
+  const int64_t stages = axis_degree(layout->mesh, "stage");
+  if (stages > 1) {
+    options.stack.pipeline = {.mesh = layout->mesh,
+                              .microbatches = pipeline_microbatches(training, stages),
+                              .repeats = training.pipeline_repeats};
+  }
+  options.attention = {.strategy = training.context_parallel_strategy,
+                       .load_balanced = training.context_parallel_load_balance,
+                       .mesh = layout->mesh,
+                       .rules = layout->rules};
+  if (stages > 1) options.attention.manual_axes = {"stage"};
+  return options;
 }
 
 /// The parameters of a trace by path.
@@ -45,13 +63,47 @@ std::vector<NamedShape> named_shapes(std::span<const ArgumentSpec> specs) {
   return shapes;
 }
 
+/// A batch in the order of its columns in which devices have equal shares of attention's work. The
+/// loss, a sum over tokens, knows no order.
+class OrderedBatch {
+ public:
+  OrderedBatch(const Arguments& arguments, const TrainingConfig& training, const Layout* layout)
+      : arguments_(arguments) {
+    if (layout == nullptr || !training.context_parallel_load_balance) return;
+    const Result<int64_t> shards = sequence_shards(layout->rules, layout->mesh);
+    if (!shards.ok()) throw TraceError(shards.status());
+    shards_ = *shards;
+  }
+
+  Value at(std::string_view name) const {
+    const Value value = arguments_.find(str_cat("batch.", name));
+    if (!value.defined() || shards_ == 1) return value;
+    return constrain(balance_causal_order(value, shards_, 1), kBatchNames);
+  }
+
+  DecoderInputs inputs() const {
+    DecoderInputs inputs{.tokens_BT = at("tokens"),
+                         .positions_BT = at("positions"),
+                         .segment_ids_BT = at("segment_ids"),
+                         .mask_BT = at("mask")};
+    if (shards_ == 1) return inputs;
+    const Shape columns{DType::kS32, {inputs.tokens_BT.dim(1)}};
+    inputs.order_T = balance_causal_order(iota(inputs.tokens_BT.graph(), columns, 0), shards_, 0);
+    return inputs;
+  }
+
+ private:
+  const Arguments& arguments_;
+  int64_t shards_ = 1;
+};
+
 LossSums batch_loss(const LanguageModel& model, const Tree<Value>& params,
-                    const Arguments& arguments, const TrainingConfig& training) {
-  const DecoderInputs inputs{.tokens_BT = arguments.at("batch.tokens"),
-                             .positions_BT = arguments.find("batch.positions"),
-                             .segment_ids_BT = arguments.find("batch.segment_ids")};
-  const Value logits_BTV = model.forward(params, inputs, compute_options(training)).logits_BTV;
-  return language_model_loss(logits_BTV, arguments.at("batch.targets"), arguments.at("batch.mask"));
+                    const Arguments& arguments, const TrainingConfig& training,
+                    const Layout* layout) {
+  const OrderedBatch batch(arguments, training, layout);
+  const Value logits_BTV =
+      model.forward(params, batch.inputs(), compute_options(training, layout)).logits_BTV;
+  return language_model_loss(logits_BTV, batch.at("targets"), batch.at("mask"));
 }
 
 std::vector<Value> values_of(const Tree<Value>& tree) {
@@ -79,7 +131,7 @@ std::vector<ArgumentSpec> state_spec(const LanguageModel& model) {
 
 std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training) {
   const Dims dims = {training.batch_size, training.sequence_length};
-  const std::vector<std::string> names = {"activation_batch", "activation_length"};
+  const std::vector<std::string>& names = kBatchNames;
   std::vector<ArgumentSpec> batch = {{"batch.tokens", {DType::kS32, dims}, names},
                                      {"batch.targets", {DType::kS32, dims}, names},
                                      {"batch.mask", {DType::kF32, dims}, names}};
@@ -103,7 +155,8 @@ Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfi
   return program;
 }
 
-Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config) {
+Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config,
+                                       const Layout* layout) {
   TracedProgram program;
   program.arguments = state_spec(model);
   program.results = program.arguments;
@@ -121,7 +174,7 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
   const BodyFn body = [&](Graph&, std::span<const Value> values) {
     const Arguments arguments(program.arguments, values);
     const Tree<Value> params = arguments.subtree("params");
-    const LossSums sums = batch_loss(model, params, arguments, config.training);
+    const LossSums sums = batch_loss(model, params, arguments, config.training, layout);
     const Value loss = mean_loss(sums, config.training.z_loss);
     const std::vector<Value> gradient_values = gradients(loss, values_of(params));
     size_t i = 0;
@@ -146,14 +199,16 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
   return program;
 }
 
-Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training) {
+Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training,
+                                      const Layout* layout) {
   TracedProgram program;
   program.arguments = argument_specs("params", model.params());
   for (ArgumentSpec& spec : batch_spec(training)) program.arguments.push_back(std::move(spec));
   program.results = {scalar_spec("cross_entropy"), scalar_spec("weight")};
   const BodyFn body = [&](Graph&, std::span<const Value> values) {
     const Arguments arguments(program.arguments, values);
-    const LossSums sums = batch_loss(model, arguments.subtree("params"), arguments, training);
+    const LossSums sums =
+        batch_loss(model, arguments.subtree("params"), arguments, training, layout);
     return std::vector<Value>{sums.cross_entropy, sums.weight};
   };
   ASSIGN_OR_RETURN(program.graph, trace(named_shapes(program.arguments), body));

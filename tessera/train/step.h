@@ -9,6 +9,8 @@
 
 namespace tessera {
 
+struct Layout;
+
 /// A named argument or result of a compiled program of training.
 struct ArgumentSpec {
   std::string path;
@@ -34,6 +36,10 @@ std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training);
 /// () → state, by the run's seed.
 Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfig& training);
 
+// The programs below need to know the layout that they will be compiled for where keys and values
+// go round a ring, where a sequence is balanced over devices, or where layers form a pipeline;
+// null: no such thing happens, whatever the config says.
+
 /// (state, batch, "learning_rate" f32[]) → (state, metrics), the old state donated. Metrics, all
 /// f32:
 ///   "metrics.loss"            [], nats a token, with z-loss
@@ -41,9 +47,11 @@ Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfi
 ///   "metrics.weight"          [], tokens that counted
 ///   "metrics.gradient_norm"   [], before clipping
 ///   "metrics.gradient_norms"  [n], one for each parameter, in the order of the state's "params.*"
-Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config);
+Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config,
+                                       const Layout* layout = nullptr);
 
 /// ("params.*", batch) → "cross_entropy" (sum in nats), "weight", both f32[].
-Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training);
+Result<TracedProgram> trace_eval_step(const LanguageModel& model, const TrainingConfig& training,
+                                      const Layout* layout = nullptr);
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
 #include "tessera/base/json.h"
+#include "tessera/nn/pipeline.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/config_changes.h"
 #include "tessera/train/gemm_peak.h"
@@ -13,6 +14,7 @@
 #include "tessera/train/metrics_console.h"
 #include "tessera/train/metrics_json.h"
 #include "tessera/train/metrics_tensorboard.h"
+#include "tessera/train/parallel_config.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/run_lock.h"
 #include "tessera/train/state_checkpoint.h"
@@ -110,13 +112,14 @@ Status Trainer::compile() {
   facts_.flops_per_step =
       session_.model->step_flop(config_.training.batch_size, config_.training.sequence_length);
   print_plan();
-  ASSIGN_OR_RETURN(const TracedProgram train_program, trace_train_step(*session_.model, config_));
+  ASSIGN_OR_RETURN(const TracedProgram train_program,
+                   trace_train_step(*session_.model, config_, &session_.layout));
   ASSIGN_OR_RETURN(train_step_,
                    compile_program(runtime, train_program, "train_step", session_.layout));
   RETURN_IF_ERROR(check_memory(runtime.client(), train_step_->executable()));
   if (data_.validation) {
     ASSIGN_OR_RETURN(const TracedProgram eval_program,
-                     trace_eval_step(*session_.model, config_.training));
+                     trace_eval_step(*session_.model, config_.training, &session_.layout));
     ASSIGN_OR_RETURN(eval_step_,
                      compile_program(runtime, eval_program, "eval_step", session_.layout));
   }
@@ -131,6 +134,14 @@ void Trainer::print_plan() const {
   const auto number = [](double value) { return count_text(value); };
   log_info("devices: ", session_.layout.mesh.size(), " (",
            session_.runtime->client().platform_name(), "), mesh ", to_string(session_.layout.mesh));
+  if (const int64_t stages = axis_degree(session_.layout.mesh, "stage"); stages > 1) {
+    const int64_t microbatches = pipeline_microbatches(config_.training, stages);
+    const int64_t repeats = config_.training.pipeline_repeats;
+    log_info(absl::StrFormat(
+        "pipeline: %d stages, %d microbatches, %d %s; a stage waits %.1f %% of the time", stages,
+        microbatches, repeats, repeats == 1 ? "repeat" : "repeats",
+        100 * pipeline_bubble(stages, microbatches, repeats)));
+  }
   log_info("model: ", number(static_cast<double>(count_params(session_.model->params()))),
            " parameters, ", absl::StrFormat("%.4g", facts_.flops_per_step / 1e12),
            " TFLOP a step of ", number(static_cast<double>(config_.training.tokens_per_step())),

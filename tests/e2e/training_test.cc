@@ -33,6 +33,9 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
       {"unrolled_remat_fsdp2",
        {"training.scan_layers=false", "training.remat=true", "plugin.devices=2",
         "ici_fsdp_parallelism=2"}},
+      {"stage2_context2",
+       {"plugin.devices=4", "ici_pipeline_parallelism=2", "ici_context_parallelism=2",
+        "training.context_parallel_strategy=ring", "training.pipeline_microbatches=4"}},
   };
   for (const auto& [name, overrides] : runs) {
     std::vector<std::string> arguments = common;
@@ -40,6 +43,10 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
     arguments.push_back("output_directory=" + name);
     const Ended ended = workspace.train(arguments);
     ASSERT_EQ(ended.exit_code, 0) << name << ": " << ended.err;
+    if (name == "stage2_context2") {
+      EXPECT_THAT(ended.err, HasSubstr("pipeline: 2 stages, 4 microbatches, 1 repeat; a stage "
+                                       "waits 20.0 % of the time"));
+    }
   }
   const auto expected = workspace.losses("one");
   ASSERT_EQ(expected.size(), 20u);

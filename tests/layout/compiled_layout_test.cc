@@ -60,7 +60,7 @@ Result<Compiled> compile(const RunConfig& base, const Degrees& degrees, bool zer
   ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
   ASSIGN_OR_RETURN(const auto model, make_model(config.model));
   ASSIGN_OR_RETURN(const auto runtime, testing::test_runtime());
-  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(*model, config));
+  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(*model, config, &layout));
   ASSIGN_OR_RETURN(Program lowered, lower_program(traced, "train_step", layout));
   // The machine code is not what is looked at.
   lowered.overrides = {{"xla_backend_optimization_level", int64_t{0}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/nn/attention.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/pjrt/testing.h"
 #include "tests/ops/op_testing.h"
@@ -194,7 +195,7 @@ Doubles host_attention(std::span<const HostArray> inputs) {
 }
 
 const BodyFn kAttention = [](Graph&, Parameters p) -> Values {
-  return {causal_attention(p[0], p[1], p[2], p.size() > 3 ? p[3] : Value())};
+  return {causal_attention(p[0], p[1], p[2], {.segment_ids_BT = p.size() > 3 ? p[3] : Value()})};
 };
 
 std::vector<HostArray> attention_inputs(int64_t heads, int64_t kv_heads) {

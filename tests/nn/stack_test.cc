@@ -29,7 +29,7 @@ Tree<Value> params_of(Parameters p) {
 // A residual block, whose sums are of its hidden units; p[4] is a value from outside, as rotary
 // tables are.
 LayerFn block(Value outside) {
-  return [outside](const Tree<Value>& params, Value x) {
+  return [outside](const Tree<Value>& params, Value x, Parameters) {
     const Value normed = rms_norm(x, params.at("norm.scale"), 1e-3);
     const Value hidden = checkpoint_name(silu(matmul(normed, params.at("up.kernel"))), "hidden");
     return LayerOutput(x + matmul(hidden * outside, params.at("down.kernel")), sum(hidden, {0}));

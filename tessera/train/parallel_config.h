@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/sharding/mesh.h"
+#include "tessera/sharding/partition_spec.h"
+#include "tessera/train/config.h"
+
+namespace tessera {
+
+/// Devices along a mesh axis; 1 when the mesh has none of that name.
+int64_t axis_degree(const Mesh& mesh, std::string_view axis);
+
+/// The mesh axes that attention's sequences are split over; none where the rules do not speak of
+/// them (a recipe's own table need not).
+Result<std::vector<std::string>> sequence_axes(const AxisRules& rules, const Mesh& mesh);
+/// Devices along those.
+Result<int64_t> sequence_shards(const AxisRules& rules, const Mesh& mesh);
+
+/// Microbatches that a pipeline of `stages` cuts a batch into.
+int64_t pipeline_microbatches(const TrainingConfig& training, int64_t stages);
+
+/// That a sequence can be split over the context axis and layers over the stage axis as the config
+/// says. Errors name a key and a value that would do.
+Status validate_context(const TrainingConfig& training, const Mesh& mesh, const AxisRules& rules);
+Status validate_pipeline(const TrainingConfig& training, int64_t layers, const Mesh& mesh,
+                         int64_t batch_shards);
+
+}  // namespace tessera

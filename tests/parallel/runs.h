@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/pjrt/hlo_module.h"
+#include "tessera/train/compile.h"
+
+/// Short runs of a small model on any mesh of the test client's devices.
+namespace tessera::parallel_testing {
+
+/// Degrees by axis: {{"fsdp", 2}, {"context", 4}}; the others are 1.
+using Degrees = std::vector<std::pair<std::string, int64_t>>;
+
+/// A model of two layers, f32, with packed rows, at a learning rate that moves the loss.
+RunConfig small_config();
+
+/// The layout of a mesh of these degrees over the first devices.
+Result<Layout> layout_of(const Degrees& degrees);
+
+/// The losses of `steps` updates from the seed's weights, each on a batch of its own.
+Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps = 10);
+
+/// The train step as the compiler leaves it for one device.
+Result<pjrt::HloModule> compiled_step(const RunConfig& config, const Degrees& degrees);
+
+/// The largest relative difference.
+double worst_error(const std::vector<double>& got, const std::vector<double>& expected);
+
+}  // namespace tessera::parallel_testing
