@@ -214,6 +214,8 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
   ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&rows, 1), devices));
   int64_t batch_shards = 1;
   for (const std::string& axis : spec.dims[0]) batch_shards *= devices.axis_size(axis);
+  if (model.family == "mixtral")
+    RETURN_IF_ERROR(validate_mixture_in_pipeline(devices, rules, batch_shards));
   return validate_pipeline(training, model.llama.layers, devices, batch_shards);
 }
 

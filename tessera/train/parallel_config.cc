@@ -8,6 +8,18 @@ namespace tessera {
 namespace {
 
 const std::string kSequence = "activation_length_attn";
+const std::string kStreamLength = "activation_norm_length";
+
+// The axes of a name that the rules need not have.
+Result<std::vector<std::string>> axes_of(const std::string& name, const AxisRules& rules,
+                                         const Mesh& mesh) {
+  const auto& all = rules.rules();
+  const bool is_named =
+      std::any_of(all.begin(), all.end(), [&](const AxisRule& rule) { return rule.name == name; });
+  if (!is_named) return std::vector<std::string>();
+  ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&name, 1), mesh));
+  return spec.dims[0];
+}
 
 int64_t next_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
@@ -18,12 +30,7 @@ int64_t axis_degree(const Mesh& mesh, std::string_view axis) {
 }
 
 Result<std::vector<std::string>> sequence_axes(const AxisRules& rules, const Mesh& mesh) {
-  const auto& all = rules.rules();
-  const bool is_named = std::any_of(all.begin(), all.end(),
-                                    [](const AxisRule& rule) { return rule.name == kSequence; });
-  if (!is_named) return std::vector<std::string>();
-  ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&kSequence, 1), mesh));
-  return spec.dims[0];
+  return axes_of(kSequence, rules, mesh);
 }
 
 Result<int64_t> sequence_shards(const AxisRules& rules, const Mesh& mesh) {
@@ -83,6 +90,17 @@ Status validate_pipeline(const TrainingConfig& training, int64_t layers, const M
       stages, " stages x training.pipeline_repeats=", repeats, "): use a multiple, such as ",
       next_multiple(layers, stages * repeats),
       layers % stages == 0 ? ", or training.pipeline_repeats=1" : ", or fewer stages");
+}
+
+Status validate_mixture_in_pipeline(const Mesh& mesh, const AxisRules& rules,
+                                    int64_t batch_shards) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> axes, axes_of(kStreamLength, rules, mesh));
+  if (axis_degree(mesh, "stage") == 1 || batch_shards == 1 || axes.empty()) return absl::OkStatus();
+  return invalid_argument(
+      "model.family is mixtral, whose pipeline (mesh axis stage) XLA cannot compile where both the "
+      "batch is split, here into ",
+      batch_shards, " parts, and the sequence, here over ", absl::StrJoin(axes, ", "), ": give ",
+      absl::StrJoin(axes, ", "), " degree 1, or ici_pipeline_parallelism=1");
 }
 
 }  // namespace tessera

@@ -27,5 +27,9 @@ int64_t pipeline_microbatches(const TrainingConfig& training, int64_t stages);
 Status validate_context(const TrainingConfig& training, const Mesh& mesh, const AxisRules& rules);
 Status validate_pipeline(const TrainingConfig& training, int64_t layers, const Mesh& mesh,
                          int64_t batch_shards);
+/// That a mixture of experts in a pipeline is not split both by rows and by places in the sequence
+/// as well: XLA's partitioner ends the process there (a check of spmd_partitioner_util.cc, in the
+/// libraries of TensorFlow 2.21).
+Status validate_mixture_in_pipeline(const Mesh& mesh, const AxisRules& rules, int64_t batch_shards);
 
 }  // namespace tessera

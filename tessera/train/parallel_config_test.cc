@@ -94,5 +94,19 @@ TEST(ValidatePipeline, LayersFillTheStages) {
   EXPECT_EQ(pipeline_error(training, 16, mesh_of({{"stage", 4}})), "");
 }
 
+TEST(ValidateMixtureInPipeline, RefusesWhatTheCompilerCannotSplit) {
+  const auto error = [](std::vector<MeshAxis> axes, int64_t shards) {
+    return std::string(
+        validate_mixture_in_pipeline(mesh_of(axes), default_axis_rules(), shards).message());
+  };
+  EXPECT_EQ(error({{"stage", 2}, {"fsdp", 2}, {"context", 2}}, 2),
+            "model.family is mixtral, whose pipeline (mesh axis stage) XLA cannot compile where "
+            "both the batch is split, here into 2 parts, and the sequence, here over context: give "
+            "context degree 1, or ici_pipeline_parallelism=1");
+  EXPECT_EQ(error({{"fsdp", 2}, {"context", 2}}, 2), "");
+  EXPECT_EQ(error({{"stage", 2}, {"context", 2}}, 1), "");
+  EXPECT_EQ(error({{"stage", 2}, {"fsdp", 2}, {"tensor", 2}}, 2), "");
+}
+
 }  // namespace
 }  // namespace tessera

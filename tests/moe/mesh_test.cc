@@ -111,6 +111,21 @@ TEST_P(ExpertParallelism, GivesTheLossesOfOneDeviceAndMovesTokensNotWeights) {
   }
 }
 
+// The same with the layers on two stages, whose rows' sums are added up.
+TEST(MixtureInAPipeline, GivesTheLossesOfOneDevice) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const auto alone = run(small_config(), {});
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  const std::vector<Degrees> meshes = {{{"stage", 2}, {"fsdp", 2}, {"expert", 2}},
+                                       {{"stage", 2}, {"context", 2}}};
+  for (const Degrees& degrees : meshes) {
+    SCOPED_TRACE(to_string(degrees));
+    const auto split = run(small_config(), degrees);
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_LE(furthest(split->losses, alone->losses), 1e-4);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Paths, ExpertParallelism, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 

@@ -89,7 +89,7 @@ Result<Run> run(RunConfig config, const Degrees& degrees, int steps) {
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
   ASSIGN_OR_RETURN(const auto model, make_model(config.model));
   ASSIGN_OR_RETURN(const auto runtime, testing::test_runtime());
-  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(*model, config));
+  ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(*model, config, &layout));
   ASSIGN_OR_RETURN(const CompiledFunction step,
                    compile_program(*runtime, traced, "train_step", layout));
   Tree<Array> arguments;
