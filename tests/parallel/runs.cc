@@ -74,10 +74,9 @@ RunConfig small_config() {
   return config;
 }
 
-Result<Layout> layout_of(const Degrees& degrees) {
-  MeshConfig mesh;
+Result<Layout> layout_of(const Degrees& degrees, MeshConfig mesh) {
   mesh.ici_degree("fsdp") = 1;
-  int64_t devices = 1;
+  int64_t devices = mesh.num_slices.value_or(1);
   for (const auto& [axis, degree] : degrees) {
     mesh.ici_degree(axis) = degree;
     devices *= degree;
@@ -90,7 +89,7 @@ Result<Layout> layout_of(const Degrees& degrees) {
 Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps) {
   const Llama model(config.model.llama);
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
-  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees));
+  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees, config.mesh));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
   ASSIGN_OR_RETURN(const TracedProgram traced_init, trace_init(model, config.training));
   ASSIGN_OR_RETURN(const CompiledFunction init,
@@ -117,7 +116,7 @@ Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degre
 
 Result<pjrt::HloModule> compiled_step(const RunConfig& config, const Degrees& degrees) {
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
-  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees));
+  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees, config.mesh));
   ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, config, layout));
   ASSIGN_OR_RETURN(const auto program, step.executable().optimized_program());
   return pjrt::HloModule::parse(program.format, program.code);

@@ -16,8 +16,9 @@ using Degrees = std::vector<std::pair<std::string, int64_t>>;
 /// A model of two layers, f32, with packed rows, at a learning rate that moves the loss.
 RunConfig small_config();
 
-/// The layout of a mesh of these degrees over the first devices.
-Result<Layout> layout_of(const Degrees& degrees);
+/// The layout of a mesh of these degrees, inside each of the config's slices, over the first
+/// devices.
+Result<Layout> layout_of(const Degrees& degrees, MeshConfig mesh = {});
 
 /// The losses of `steps` updates from the seed's weights, each on a batch of its own.
 Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps = 10);
