@@ -28,7 +28,7 @@ RunConfig bench_config() {
                         .rope_theta = 500000};
   config.training.batch_size = 256;
   config.training.sequence_length = 8192;
-  config.training.remat = true;
+  config.training.remat = "full";
   config.training.attend_across_documents = true;
   config.mesh.ici_degree("tensor") = 4;
   return config;

@@ -59,7 +59,7 @@ class Trainer {
     ASSIGN_OR_RETURN(const Slices slices, config.mesh.slices(1));
     ASSIGN_OR_RETURN(const MeshConfig mesh, config.mesh.resolved(slices));
     ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
-    ASSIGN_OR_RETURN(const TracedProgram init, trace_init(*model, config.training));
+    ASSIGN_OR_RETURN(const TracedProgram init, trace_init(*model, config));
     ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(*model, config));
     ASSIGN_OR_RETURN(const auto make_state, compile_program(runtime, init, "init", layout));
     ASSIGN_OR_RETURN(const auto step, compile_program(runtime, traced, "train_step", layout));

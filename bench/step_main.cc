@@ -104,7 +104,7 @@ Status run(const Options& options) {
   ASSIGN_OR_RETURN(const Slices slices, device_slices(runtime->client(), config.mesh));
   ASSIGN_OR_RETURN(const MeshConfig mesh, config.mesh.resolved(slices));
   ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
-  ASSIGN_OR_RETURN(const TracedProgram init, trace_init(model, config.training));
+  ASSIGN_OR_RETURN(const TracedProgram init, trace_init(model, config));
   const double trace_start = seconds();
   ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(model, config, &layout));
   const double trace_s = seconds() - trace_start;

@@ -12,5 +12,7 @@ std::unique_ptr<Command> checkpoint_ls();
 std::unique_ptr<Command> checkpoint_verify();
 /// What one checkpoint holds.
 std::unique_ptr<Command> checkpoint_show();
+/// Adapters added to their base.
+std::unique_ptr<Command> checkpoint_merge();
 
 }  // namespace tessera::cli

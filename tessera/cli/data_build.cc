@@ -30,6 +30,10 @@ class DataBuild : public Command {
         .range(300, 1'048'576)
         .help("Tokens of a model that is trained.");
     f.field("text_key", text_key_).not_empty().help("Key of a JSON line that holds the text.");
+    f.choice("task", task_, {{"pretrain", Task::kPretrain}, {"sft", Task::kSft}})
+        .help(
+            "sft: JSON lines hold conversations under \"messages\"; the store says what to learn.");
+    f.section("chat_template", chat_template_, "how task sft makes text of conversations");
     f.field("threads", threads_).range(0, 4096).help("0: one a core.");
     f.field("overwrite", overwrite_).help("Replace a store that is there.");
   }
@@ -42,7 +46,8 @@ class DataBuild : public Command {
     config.corpus = invocation.operands;
     config.text_key = text_key_;
     config.tokenizer = tokenizer_;
-    BuildOptions options = build_options(config);
+    config.chat_template = chat_template_;
+    BuildOptions options = build_options(config, task_);
     options.threads = threads_;
     options.store.overwrite = overwrite_;
     PosixFileSystem files;
@@ -56,6 +61,8 @@ class DataBuild : public Command {
   std::string output_;
   TokenizerConfig tokenizer_;
   std::string text_key_ = "text";
+  Task task_ = Task::kPretrain;
+  ChatTemplateConfig chat_template_;
   int threads_ = 0;
   bool overwrite_ = false;
 };

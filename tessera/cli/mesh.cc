@@ -55,7 +55,7 @@ class MeshCommand : public Command {
 
  private:
   static Result<CompileReport> compile_step(const RunConfig& config, const MeshReport& report) {
-    ASSIGN_OR_RETURN(const auto model, make_model(config.model));
+    ASSIGN_OR_RETURN(const auto model, make_model(config));
     ASSIGN_OR_RETURN(const auto runtime,
                      Runtime::create({.plugin = config.plugin.name,
                                       .cpu_devices = static_cast<int>(report.layout.mesh.size()),

@@ -8,6 +8,7 @@
 #include "tessera/base/signals.h"
 #include "tessera/cli/processes.h"
 #include "tessera/cli/recipe.h"
+#include "tessera/train/explain_memory.h"
 #include "tessera/train/trainer.h"
 
 namespace tessera::cli {
@@ -36,6 +37,8 @@ class TrainCommand : public Command {
 
   void fields(ConfigFields& f) override {
     device_.fields(f);
+    f.field("explain_memory", explain_memory_)
+        .help("Print what each policy of training.remat costs in memory and FLOP, and leave.");
     f.field("print_config", print_config_).help("Print the resolved config as YAML, and leave.");
     f.field("debug", debug_).help("Log more.");
   }
@@ -50,6 +53,12 @@ class TrainCommand : public Command {
                                                          device_.overrides(), &resolved));
     if (print_config_) {
       invocation.out << resolved;
+      return 0;
+    }
+    if (explain_memory_) {
+      ASSIGN_OR_RETURN(Session session, Session::open(config));
+      ASSIGN_OR_RETURN(const std::string table, explain_memory(session));
+      invocation.out << table;
       return 0;
     }
     if (config.output_directory.empty()) {
@@ -69,6 +78,9 @@ class TrainCommand : public Command {
     if (outcome.stopped) {
       log_info("stopped after step ", outcome.step, " of ", config.training.steps,
                ", as asked; the same command goes on from there");
+    } else if (outcome.reached_target) {
+      log_info("done: validation loss ", *outcome.validation_loss, " at step ", outcome.step,
+               " reaches training.target_eval_loss");
     } else {
       log_info("done: ", outcome.step, " steps");
     }
@@ -79,6 +91,7 @@ class TrainCommand : public Command {
 
  private:
   DeviceOptions device_;
+  bool explain_memory_ = false;
   bool print_config_ = false;
   bool debug_ = false;
 };

@@ -67,7 +67,7 @@ Result<std::shared_ptr<const Tokenizer>> train_tokenizer(FileSystem& files,
                                                          const BuildOptions& options,
                                                          const std::vector<CorpusFile>& corpus,
                                                          Reporter& reporter) {
-  TrainingLines lines(files, corpus, options.corpus.text_key, options.tokenizer.training_bytes);
+  TrainingLines lines(files, corpus, options.corpus, options.tokenizer.training_bytes);
   const auto next = [&] {
     const std::optional<std::string_view> line = lines.next();
     if (line.has_value()) {
@@ -124,14 +124,17 @@ Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& op
   summary.tokenizer_seconds = seconds_since(begin);
 
   begin = Clock::now();
+  TokenStoreWriterOptions store = options.store;
+  store.loss_mask = options.corpus.chat.has_value();
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenStoreWriter> writer,
-                   TokenStoreWriter::create(files, options.output, tokenizer, options.store));
+                   TokenStoreWriter::create(files, options.output, tokenizer, store));
   Reporter reporter(progress);
   BuildCounts counts;
   BuildProgress now = {.phase = "encode", .bytes_total = summary.corpus_bytes};
   const auto consume = [&](const EncodedBlock& block) -> Status {
-    for (const std::vector<int32_t>& document : block.documents) {
-      RETURN_IF_ERROR(writer->add_document(document));
+    for (size_t i = 0; i < block.documents.size(); ++i) {
+      RETURN_IF_ERROR(options.corpus.chat ? writer->add_document(block.documents[i], block.masks[i])
+                                          : writer->add_document(block.documents[i]));
     }
     counts.text_bytes += block.counts.text_bytes;
     counts.invalid_utf8 += block.counts.invalid_utf8;
@@ -144,7 +147,7 @@ Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& op
   };
   CorpusReader reader(files, corpus);
   RETURN_IF_ERROR(
-      encode_corpus(reader, options.corpus.text_key, *tokenizer, thread_count(options), consume));
+      encode_corpus(reader, options.corpus, *tokenizer, thread_count(options), consume));
   RETURN_IF_ERROR(writer->finish(counts));
   summary.encode_seconds = seconds_since(begin);
   summary.manifest = writer->manifest();

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/data/packed_examples.h"
 #include "tessera/data/test_support.h"
 
 namespace tessera {
@@ -156,6 +157,51 @@ TEST_F(BuildTest, DescriptionsTellWhatIsInside) {
       describe_document(*store, 12, true).value(),
       AllOf(HasSubstr("document 12 of 14"), HasSubstr("one line\n"), HasSubstr("1\t<s>\n")));
   EXPECT_FALSE(describe_document(*store, 14, false).ok());
+}
+
+TEST_F(BuildTest, ConversationsBringAMaskOfWhatIsLearned) {
+  temp_.write("corpus/chat.jsonl",
+              "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, "
+              "{\"role\": \"assistant\", \"content\": \"yes\"}]}\n"
+              "{\"messages\": [{\"role\": \"user\", \"content\": \"alone\"}]}\n");
+  options_.tokenizer.kind = "bytes";
+  options_.corpus.chat = {
+      .system = "S{content}", .user = "U{content}\n", .assistant = "A{content}\n"};
+  const BuildSummary summary = build_token_store(files_, options_, nullptr).value();
+  EXPECT_EQ(summary.manifest.documents, 1);
+  EXPECT_EQ(summary.manifest.counts.skipped.at("no assistant message"), 1);
+  const auto store = TokenStore::open(options_.output).value();
+  EXPECT_TRUE(store->verify().ok());
+  ASSERT_TRUE(store->has_loss_mask());
+  EXPECT_EQ(store->tokenizer().value()->decode(store->document(0).value()).value(), "Uhi\nAyes\n");
+  // bos U h i \n A | y e s \n eos
+  EXPECT_THAT(store->loss_mask(), ElementsAre(0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1));
+  const auto examples = PackedExamples::create(store, std::nullopt, 12, /*masked=*/true).value();
+  Batch batch = {.rows = 1, .length = 12};
+  resize_arrays(&batch);
+  ASSERT_TRUE(examples->read(0, row_spans(&batch, 0)).ok());
+  // The input before a learned token has it as its target.
+  EXPECT_THAT(batch.mask, ElementsAre(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0));
+  EXPECT_NE(examples->fingerprint(),
+            PackedExamples::create(store, std::nullopt, 12).value()->fingerprint());
+}
+
+TEST_F(BuildTest, AConversationThatIsWrongNamesItsLine) {
+  options_.tokenizer.kind = "bytes";
+  options_.corpus.chat = ChatTemplate();
+  temp_.write("corpus/chat.jsonl", "\n{\"messages\": [{\"role\": \"bot\", \"content\": \"\"}]}\n");
+  EXPECT_THAT(error(), AllOf(HasSubstr("chat.jsonl:2"), HasSubstr("message 1"), HasSubstr("bot")));
+  temp_.write("corpus/chat.jsonl", "{\"text\": \"a\"}\n");
+  EXPECT_THAT(error(), AllOf(HasSubstr("chat.jsonl:1"), HasSubstr("messages")));
+}
+
+TEST_F(BuildTest, AStoreOfPlainTextHasNoMaskToLearnBy) {
+  temp_.write("corpus/a.txt", "plain text");
+  options_.tokenizer.kind = "bytes";
+  build_token_store(files_, options_, nullptr).value();
+  const auto store = TokenStore::open(options_.output).value();
+  const auto examples = PackedExamples::create(store, std::nullopt, 4, /*masked=*/true);
+  EXPECT_THAT(std::string(from_absl(examples.status().message())), HasSubstr("messages"));
 }
 
 }  // namespace

@@ -127,27 +127,57 @@ Status CorpusReader::read_line(std::string* line, bool* found) {
   }
 }
 
-Result<Document> decode_document(RawDocument raw, const std::string& text_key) {
-  Document document;
-  document.invalid_utf8 = replace_invalid_utf8(&raw.bytes);
-  if (!raw.json) {
-    document.text = std::move(raw.bytes);
-    return document;
-  }
-  nlohmann::json line;
+namespace {
+
+Result<Json> parse_line(const RawDocument& raw) {
+  Json line;
   try {
-    line = nlohmann::json::parse(raw.bytes);
+    line = Json::parse(raw.bytes);
   } catch (const nlohmann::json::parse_error& error) {
     return invalid_argument(raw.source, ": not valid JSON at byte ", error.byte, " of the line");
   }
   if (!line.is_object()) return invalid_argument(raw.source, ": the line is not a JSON object");
-  const auto text = line.find(text_key);
+  return line;
+}
+
+Status decode_chat(const Json& line, const RawDocument& raw, const ChatTemplate& format,
+                   Document* document) {
+  const auto messages = line.find("messages");
+  if (messages == line.end()) {
+    return invalid_argument(raw.source, ": no key \"messages\", which holds a conversation");
+  }
+  Result<std::vector<ChatPart>> parts = render_chat(*messages, format);
+  if (!parts.ok()) return annotate(parts.status(), raw.source);
+  document->parts = *std::move(parts);
+  for (const ChatPart& part : document->parts) document->text += part.text;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Result<Document> decode_document(RawDocument raw, const CorpusOptions& options) {
+  Document document;
+  document.invalid_utf8 = replace_invalid_utf8(&raw.bytes);
+  if (!raw.json) {
+    if (options.chat) {
+      return invalid_argument(raw.source,
+                              ": conversations are JSON lines: name the file something.jsonl");
+    }
+    document.text = std::move(raw.bytes);
+    return document;
+  }
+  ASSIGN_OR_RETURN(Json line, parse_line(raw));
+  if (options.chat) {
+    RETURN_IF_ERROR(decode_chat(line, raw, *options.chat, &document));
+    return document;
+  }
+  const auto text = line.find(options.text_key);
   if (text == line.end()) {
-    return invalid_argument(raw.source, ": no key \"", text_key,
+    return invalid_argument(raw.source, ": no key \"", options.text_key,
                             "\"; name the one that holds the text");
   }
   if (!text->is_string()) {
-    return invalid_argument(raw.source, ": \"", text_key, "\" holds ", text->type_name(),
+    return invalid_argument(raw.source, ": \"", options.text_key, "\" holds ", text->type_name(),
                             ", not a string");
   }
   document.text = std::move(text->get_ref<std::string&>());

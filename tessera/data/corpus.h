@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/base/filesystem.h"
 #include "tessera/base/status.h"
+#include "tessera/data/chat.h"
 
 namespace tessera {
 
@@ -15,6 +17,8 @@ struct CorpusOptions {
   std::vector<std::string> paths;
   /// The key of a JSON line that holds the document's text.
   std::string text_key = "text";
+  /// Documents are conversations instead: the JSON lines' "messages", made text by this.
+  std::optional<ChatTemplate> chat;
 };
 
 struct CorpusFile {
@@ -31,7 +35,8 @@ struct RawDocument {
 };
 
 struct Document {
-  std::string text;  // valid UTF-8
+  std::string text;             // valid UTF-8
+  std::vector<ChatPart> parts;  // of a conversation: together the text; else empty
   int64_t invalid_utf8 = 0;
 };
 
@@ -68,7 +73,8 @@ class CorpusReader {
 };
 
 /// The text of a document. Bytes that are not UTF-8 are replaced and counted. A line that is not a
-/// JSON object with a string under `text_key` is INVALID_ARGUMENT naming file and line.
-Result<Document> decode_document(RawDocument raw, const std::string& text_key);
+/// JSON object with a string under options.text_key (a conversation under "messages") is
+/// INVALID_ARGUMENT naming file and line.
+Result<Document> decode_document(RawDocument raw, const CorpusOptions& options);
 
 }  // namespace tessera

@@ -26,7 +26,7 @@ class CorpusTest : public testing::Test {
     while (true) {
       ASSIGN_OR_RETURN(const bool found, reader.next(&raw));
       if (!found) break;
-      ASSIGN_OR_RETURN(Document document, decode_document(raw, "text"));
+      ASSIGN_OR_RETURN(Document document, decode_document(raw, {}));
       texts.push_back(document.text);
     }
     EXPECT_EQ(reader.bytes_done(), total);
@@ -87,11 +87,11 @@ TEST_F(CorpusTest, ABadJsonLineNamesFileAndLine) {
 }
 
 TEST_F(CorpusTest, InvalidUtf8IsReplacedAndCountedInTextAndJson) {
-  const Document text = decode_document({.bytes = "a\xFF\xFE"}, "text").value();
+  const Document text = decode_document({.bytes = "a\xFF\xFE"}, {}).value();
   EXPECT_EQ(text.text, "a\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(text.invalid_utf8, 2);
   const Document json =
-      decode_document({.bytes = "{\"text\":\"b\xFF\"}", .json = true}, "text").value();
+      decode_document({.bytes = "{\"text\":\"b\xFF\"}", .json = true}, {}).value();
   EXPECT_EQ(json.text, "b\xEF\xBF\xBD");
   EXPECT_EQ(json.invalid_utf8, 1);
 }

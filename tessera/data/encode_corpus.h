@@ -15,15 +15,17 @@ namespace tessera {
 /// Some documents in order, encoded.
 struct EncodedBlock {
   std::vector<std::vector<int32_t>> documents;  // without bos and eos; none is empty
+  /// Of conversations: 1 for each token that is learned, else 0; of other documents nothing.
+  std::vector<std::vector<uint8_t>> masks;
   BuildCounts counts;
   int64_t bytes_done = 0;  // of the corpus, up to this block's end
   bool end = false;        // there is no more
 };
 
 /// Encodes the documents that `reader` gives, on `threads` threads, and hands them to `consume` on
-/// the calling thread, in the corpus's order. Empty documents are skipped and counted. The first
-/// error in that order ends it.
-Status encode_corpus(CorpusReader& reader, const std::string& text_key, const Tokenizer& tokenizer,
+/// the calling thread, in the corpus's order. Empty documents, and conversations without anything
+/// to learn, are skipped and counted. The first error in that order ends it.
+Status encode_corpus(CorpusReader& reader, const CorpusOptions& options, const Tokenizer& tokenizer,
                      int threads, const std::function<Status(const EncodedBlock&)>& consume);
 
 }  // namespace tessera

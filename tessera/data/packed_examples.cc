@@ -33,14 +33,23 @@ void fill_segment(const TokenStore& store, uint64_t begin, bool ends, int32_t pa
   for (size_t i = 0; i < count; ++i) row.positions[i] = static_cast<int32_t>(i);
 }
 
+// A target counts where its own token, the one after the input, does. The last of a document has
+// none, and a weight of 0 already.
+void apply_mask(std::span<const uint8_t> counts, uint64_t begin, const RowSpans& row) {
+  for (size_t i = 0; i < row.mask.size(); ++i) {
+    if (row.mask[i] != 0 && counts[begin + i + 1] == 0) row.mask[i] = 0;
+  }
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const PackedExamples>> PackedExamples::create(
     std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
-    int64_t length) {
+    int64_t length, bool masked) {
   if (length < 1)
     return invalid_argument("the sequence length is ", length, ", must be at least 1");
   std::shared_ptr<PackedExamples> examples(new PackedExamples(std::move(store), length));
+  if (masked) RETURN_IF_ERROR(examples->count_masked_only());
   if (documents.has_value()) RETURN_IF_ERROR(examples->choose(*std::move(documents)));
   return std::shared_ptr<const PackedExamples>(std::move(examples));
 }
@@ -51,6 +60,18 @@ PackedExamples::PackedExamples(std::shared_ptr<const TokenStore> store, int64_t 
       pad_token_(std::max(0, store_->manifest().special_tokens.pad)),
       fingerprint_(str_cat(store_->fingerprint(), "/", length)),
       starts_(store_->document_starts()) {}
+
+Status PackedExamples::count_masked_only() {
+  if (!store_->has_loss_mask()) {
+    return failed_precondition(
+        store_->folder(),
+        " does not say which tokens to learn: build it from conversations (JSON "
+        "lines with \"messages\") with task sft");
+  }
+  masked_ = true;
+  fingerprint_ += "/masked";
+  return {};
+}
 
 Status PackedExamples::choose(std::vector<uint64_t> documents) {
   if (documents.empty()) return invalid_argument("no document is chosen of ", store_->folder());
@@ -100,6 +121,7 @@ Status PackedExamples::read(int64_t index, const RowSpans& row) const {
     const size_t here = std::min<uint64_t>(count - done, end - at);
     const bool ends = at + here == end;
     fill_segment(*store_, from, ends, pad_token_, ++segment_id, part_of(row, done, here));
+    if (masked_) apply_mask(store_->loss_mask(), from, part_of(row, done, here));
     done += here;
   }
   fill_with_padding(part_of(row, count, length_ - count), pad_token_);

@@ -40,11 +40,13 @@ class ExampleSource {
 /// The last window may be short: it is filled up with padding, so nothing is dropped.
 class PackedExamples final : public ExampleSource {
  public:
-  /// `documents` are numbers of documents, ascending; without them, all. INVALID_ARGUMENT when
-  /// length is below 1 or there is no document; OUT_OF_RANGE for a number that the store has not.
+  /// `documents` are numbers of documents, ascending; without them, all. With `masked`, only
+  /// targets that the store's loss mask counts have a weight. INVALID_ARGUMENT when length is below
+  /// 1 or there is no document; OUT_OF_RANGE for a number that the store has not;
+  /// FAILED_PRECONDITION for `masked` of a store without mask.
   static Result<std::shared_ptr<const PackedExamples>> create(
       std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
-      int64_t length);
+      int64_t length, bool masked = false);
 
   int64_t size() const override { return (tokens() + length_ - 1) / length_; }
   int64_t length() const override { return length_; }
@@ -60,11 +62,13 @@ class PackedExamples final : public ExampleSource {
  private:
   PackedExamples(std::shared_ptr<const TokenStore> store, int64_t length);
   Status choose(std::vector<uint64_t> documents);
+  Status count_masked_only();
   Status damaged(uint64_t document) const;
   uint64_t store_begin(size_t document) const;
 
   std::shared_ptr<const TokenStore> store_;
   int64_t length_;
+  bool masked_ = false;
   int32_t pad_token_;
   std::string fingerprint_;
   // Where each chosen document begins among the chosen ones' tokens; the store's own table, or a

@@ -41,6 +41,11 @@ Result<std::shared_ptr<const TokenStore>> TokenStore::open(const std::string& fo
   RETURN_IF_ERROR(store->map_file(kDocumentsFile, starts * 8, &store->documents_));
   store->starts_ = {reinterpret_cast<const uint64_t*>(store->documents_.bytes().data()),
                     static_cast<size_t>(starts)};
+  if (manifest.files.contains(std::string(kLossMaskFile))) {
+    RETURN_IF_ERROR(store->map_file(kLossMaskFile, manifest.tokens, &store->loss_mask_file_));
+    store->loss_mask_ = {reinterpret_cast<const uint8_t*>(store->loss_mask_file_.bytes().data()),
+                         static_cast<size_t>(manifest.tokens)};
+  }
   if (store->starts_.front() != 0 ||
       store->starts_.back() != static_cast<uint64_t>(manifest.tokens)) {
     return data_loss(join_path(folder, kDocumentsFile), ": goes from ", store->starts_.front(),
@@ -94,6 +99,7 @@ Result<std::shared_ptr<const Tokenizer>> TokenStore::tokenizer() const {
 Status TokenStore::verify() const {
   RETURN_IF_ERROR(verify_checksum(kTokensFile, tokens_.bytes()));
   RETURN_IF_ERROR(verify_checksum(kDocumentsFile, documents_.bytes()));
+  if (has_loss_mask()) RETURN_IF_ERROR(verify_checksum(kLossMaskFile, loss_mask_file_.bytes()));
   RETURN_IF_ERROR(verify_documents());
   RETURN_IF_ERROR(verify_tokens());
   return tokenizer().status();
@@ -128,7 +134,9 @@ Status TokenStore::verify_tokens() const {
 std::string TokenStore::fingerprint() const {
   const uint32_t tokens_crc = manifest_.files.at(std::string(kTokensFile)).crc32c;
   const uint32_t documents_crc = manifest_.files.at(std::string(kDocumentsFile)).crc32c;
-  return str_cat(tokens(), "-", tokens_crc, "-", documents_crc);
+  const std::string text = str_cat(tokens(), "-", tokens_crc, "-", documents_crc);
+  if (!has_loss_mask()) return text;
+  return str_cat(text, "-", manifest_.files.at(std::string(kLossMaskFile)).crc32c);
 }
 
 }  // namespace tessera

@@ -32,6 +32,10 @@ class TokenStore {
   std::span<const uint64_t> document_starts() const { return starts_; }
   /// Copies out.size() tokens from `begin` on; all must be below tokens().
   void read(int64_t begin, std::span<int32_t> out) const;
+  /// Whether it says which tokens count in the loss: a store of conversations.
+  bool has_loss_mask() const { return !loss_mask_.empty(); }
+  /// 1 where a token counts, else 0: one a token. Empty unless has_loss_mask().
+  std::span<const uint8_t> loss_mask() const { return loss_mask_; }
   /// The tokens of one document, bos and eos with them. OUT_OF_RANGE when there is no such one.
   Result<std::vector<int32_t>> document(int64_t index) const;
 
@@ -57,6 +61,8 @@ class TokenStore {
   MappedFile tokens_;
   MappedFile documents_;
   std::span<const uint64_t> starts_;  // in documents_
+  MappedFile loss_mask_file_;
+  std::span<const uint8_t> loss_mask_;
 };
 
 }  // namespace tessera

@@ -13,6 +13,7 @@ namespace tessera {
 
 inline constexpr std::string_view kTokensFile = "tokens.bin";
 inline constexpr std::string_view kDocumentsFile = "documents.bin";
+inline constexpr std::string_view kLossMaskFile = "loss_mask.bin";
 inline constexpr std::string_view kTokenizerFile = "tokenizer.model";
 inline constexpr std::string_view kManifestFile = "manifest.json";
 

@@ -89,12 +89,19 @@ void TokenStoreWriter::put(int32_t token) {
   ++tokens_;
 }
 
-Status TokenStoreWriter::add_document(std::span<const int32_t> tokens) {
+Status TokenStoreWriter::add_document(std::span<const int32_t> tokens,
+                                      std::span<const uint8_t> mask) {
   if (tokens.empty()) return invalid_argument("a document of a token store must have a token");
   RETURN_IF_ERROR(check_token_ids(tokens, manifest_.vocab_size));
   if (manifest_.adds_bos) put(manifest_.special_tokens.bos);
   for (const int32_t token : tokens) put(token);
   if (manifest_.adds_eos) put(manifest_.special_tokens.eos);
+  if (options_.loss_mask) {
+    CHECK_MSG(mask.size() == tokens.size(), "a mask has an entry for each token");
+    if (manifest_.adds_bos) mask_.push_back(std::byte{0});
+    for (const uint8_t learned : mask) mask_.push_back(std::byte{learned});
+    if (manifest_.adds_eos) mask_.push_back(std::byte{mask.back()});
+  }
   starts_.push_back(tokens_);
   return buffer_.size() >= kBufferBytes ? flush() : Status();
 }
@@ -120,6 +127,7 @@ Status TokenStoreWriter::finish(const BuildCounts& counts) {
   RETURN_IF_ERROR(tokens_file_->close());
   manifest_.files[std::string(kTokensFile)] = written_;
   RETURN_IF_ERROR(write_file(kDocumentsFile, std::as_bytes(std::span(starts_))));
+  if (options_.loss_mask) RETURN_IF_ERROR(write_file(kLossMaskFile, mask_));
   const std::string_view model = tokenizer_->model();
   if (!model.empty()) RETURN_IF_ERROR(write_file(kTokenizerFile, std::as_bytes(std::span(model))));
   manifest_.tokens = tokens_;

@@ -18,6 +18,8 @@ struct TokenStoreWriterOptions {
   bool add_eos = true;
   /// Replace a store that is there; without it, that is ALREADY_EXISTS.
   bool overwrite = false;
+  /// Store which tokens count in the loss: each document comes with its mask.
+  bool loss_mask = false;
 };
 
 /// Writes a token store: into a folder beside the wanted one, which finish() renames into place, so
@@ -32,8 +34,9 @@ class TokenStoreWriter {
   ~TokenStoreWriter();
 
   /// Appends one document, with bos and eos as the options say. A document without tokens is
-  /// INVALID_ARGUMENT.
-  Status add_document(std::span<const int32_t> tokens);
+  /// INVALID_ARGUMENT. With options.loss_mask, `mask` has 0 or 1 for each token; bos counts as 0,
+  /// eos as the last token.
+  Status add_document(std::span<const int32_t> tokens, std::span<const uint8_t> mask = {});
   /// INVALID_ARGUMENT when no document was added.
   Status finish(const BuildCounts& counts);
 
@@ -61,6 +64,7 @@ class TokenStoreWriter {
   std::unique_ptr<WritableFile> tokens_file_;
   std::vector<std::byte> buffer_;  // tokens not yet written
   StoredFile written_;             // of tokens.bin
+  std::vector<std::byte> mask_;    // a byte a token
   std::vector<uint64_t> starts_ = {0};
   int64_t tokens_ = 0;
   bool finished_ = false;

@@ -24,8 +24,8 @@ uint64_t threshold(int64_t sample_bytes, int64_t total_bytes) {
 }  // namespace
 
 TrainingLines::TrainingLines(FileSystem& files, std::vector<CorpusFile> corpus,
-                             std::string text_key, int64_t sample_bytes)
-    : reader_(files, corpus), text_key_(std::move(text_key)) {
+                             const CorpusOptions& options, int64_t sample_bytes)
+    : reader_(files, corpus), options_(options) {
   for (const CorpusFile& file : corpus) bytes_total_ += file.size_bytes;
   threshold_ = threshold(sample_bytes, bytes_total_);
 }
@@ -35,7 +35,7 @@ bool TrainingLines::next_document() {
   const Result<bool> found = reader_.next(&raw);
   if (!found.ok()) status_ = found.status();
   if (!found.ok() || !*found) return false;
-  Result<Document> document = decode_document(std::move(raw), text_key_);
+  Result<Document> document = decode_document(std::move(raw), options_);
   if (!document.ok()) {
     status_ = document.status();
     return false;

@@ -16,7 +16,7 @@ namespace tessera {
 class TrainingLines {
  public:
   /// Takes about `sample_bytes` of the corpus. Borrows `files`.
-  TrainingLines(FileSystem& files, std::vector<CorpusFile> corpus, std::string text_key,
+  TrainingLines(FileSystem& files, std::vector<CorpusFile> corpus, const CorpusOptions& options,
                 int64_t sample_bytes);
 
   /// The next line, valid until the next call; nothing at the end, or after an error.
@@ -31,7 +31,7 @@ class TrainingLines {
   std::string_view cut_line();
 
   CorpusReader reader_;
-  const std::string text_key_;
+  const CorpusOptions options_;
   int64_t bytes_total_ = 0;
   uint64_t threshold_;  // lines whose hash is not above it are taken
   Document document_;

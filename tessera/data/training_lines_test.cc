@@ -17,7 +17,7 @@ class TrainingLinesTest : public testing::Test {
  protected:
   std::vector<std::string> lines(int64_t sample_bytes) {
     const auto corpus = find_corpus(files_, {.paths = {temp_.path()}}).value();
-    TrainingLines source(files_, corpus, "text", sample_bytes);
+    TrainingLines source(files_, corpus, {}, sample_bytes);
     std::vector<std::string> lines;
     while (const auto line = source.next()) lines.emplace_back(*line);
     status_ = source.status();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tessera/nn/dropout.h"
 #include "tessera/nn/layers.h"
 #include "tessera/nn/self_attention.h"
 #include "tessera/ops/constant.h"
@@ -64,19 +65,19 @@ struct Block {
         feed_forward(make_feed_forward(scope)),
         epsilon(c.norm_epsilon) {}
 
-  LayerOutput operator()(Value x_BTD, const LayerInputs& inputs,
-                         const AttentionOptions& options) const {
+  LayerOutput operator()(Value x_BTD, const LayerInputs& inputs, const AttentionOptions& options,
+                         const Dropout& drop) const {
     Graph& graph = x_BTD.graph();
     {
       const auto scope = graph.scope("attention");
-      x_BTD = constrain(
-          x_BTD + attention(rms_norm(x_BTD, attention_norm, epsilon), inputs.sequence, options),
-          kStream);
+      const Value added_BTD =
+          attention(rms_norm(x_BTD, attention_norm, epsilon), inputs.sequence, options);
+      x_BTD = constrain(x_BTD + dropout(added_BTD, drop.at(0u)), kStream);
     }
     const auto scope = graph.scope("mlp");
     const LayerOutput added =
         feed_forward(rms_norm(x_BTD, mlp_norm, epsilon), inputs.of_feed_forward());
-    return {constrain(x_BTD + added.x, kStream), added.sums};
+    return {constrain(x_BTD + dropout(added.x, drop.at(1u)), kStream), added.sums};
   }
 };
 
@@ -128,16 +129,18 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
     // lookup could not be laid out as the stream is without passing through a replicated copy.
     const Value table_VD = constrain(decoder.embedding, {"vocab", ""});
     x_BTD = constrain(take(table_VD, inputs.tokens_BT, 0), kStream);
+    x_BTD = dropout(x_BTD, options.dropout.at(0u));
   }
   {
     const auto scope = graph.scope("layers");
+    const Dropout drop = options.dropout.at(1u);
     const LayerFn layer = [&](const Tree<Value>& values, Value stream,
                               std::span<const Value> rows) {
       return Block(Scope::bind(values, options.dtype), config, feed_forward)(
-          stream, all_rows.with_rows(rows), options.attention);
+          stream, all_rows.with_rows(rows), options.attention, of_layer(drop, values));
     };
-    const LayerOutput output =
-        run_layers(params.subtree("layers"), {x_BTD, all_rows.rows()}, layer, options.stack);
+    const LayerOutput output = run_layers(with_layer_index(params.subtree("layers"), drop),
+                                          {x_BTD, all_rows.rows()}, layer, options.stack);
     x_BTD = output.x;
     sums = output.sums;
   }

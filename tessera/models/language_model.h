@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tessera/nn/attention.h"
+#include "tessera/nn/dropout.h"
 #include "tessera/nn/param.h"
 #include "tessera/nn/stack.h"
 
@@ -15,6 +16,7 @@ struct ComputeOptions {
   DType dtype = DType::kF32;  ///< of activations, and of the weights as layers see them
   StackOptions stack;
   AttentionOptions attention = {};
+  Dropout dropout = {};  ///< of the embedding, and of what each layer adds to the stream
 };
 
 struct DecoderInputs {

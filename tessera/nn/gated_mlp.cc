@@ -1,5 +1,6 @@
 #include "tessera/nn/gated_mlp.h"
 
+#include "tessera/ops/control.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/linear.h"
 #include "tessera/ops/sharding_ops.h"
@@ -13,9 +14,11 @@ GatedMlp::GatedMlp(const Scope& scope, const GatedMlpConfig& c)
           scope.child("down").param("kernel", {c.mlp, c.embed}, {"mlp", "embed"}, c.output_init)) {}
 
 Value GatedMlp::operator()(Value x_BTD) const {
-  const Value h_BTF = silu(matmul(x_BTD, gate_)) * matmul(x_BTD, up_);
-  return matmul(constrain(h_BTF, {"activation_batch", "activation_length", "activation_mlp"}),
-                down_);
+  const Value gate_BTF = checkpoint_name(matmul(x_BTD, gate_), "mlpwi_0");
+  const Value up_BTF = checkpoint_name(matmul(x_BTD, up_), "mlpwi_1");
+  const Value h_BTF = constrain(silu(gate_BTF) * up_BTF,
+                                {"activation_batch", "activation_length", "activation_mlp"});
+  return checkpoint_name(matmul(h_BTF, down_), "mlpwo");
 }
 
 }  // namespace tessera

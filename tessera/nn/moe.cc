@@ -178,10 +178,13 @@ struct Moe::Routed {
 Value Moe::run_experts(const Routed& routed, Value x_BEPD) {
   x_BEPD = constrain(constrain(x_BEPD, kAtTokens), kAtExperts);
   x_BEPD = constrain(x_BEPD, kExpertInput);
-  const Value gate_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, routed.gate_EDF});
-  const Value up_EBPF = einsum("bepd,edf->ebpf", {x_BEPD, routed.up_EDF});
+  const Value gate_EBPF =
+      checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.gate_EDF}), "mlpwi_0");
+  const Value up_EBPF =
+      checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.up_EDF}), "mlpwi_1");
   const Value hidden_EBPF = constrain(silu(gate_EBPF) * up_EBPF, kHidden);
-  const Value y_BEPD = einsum("ebpf,efd->bepd", {hidden_EBPF, routed.down_EFD});
+  const Value y_BEPD =
+      checkpoint_name(einsum("ebpf,efd->bepd", {hidden_EBPF, routed.down_EFD}), "mlpwo");
   return constrain(constrain(y_BEPD, kAtExperts), kAtTokens);
 }
 

@@ -1,5 +1,6 @@
 #include "tessera/nn/param.h"
 
+#include "tessera/nn/low_rank.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/random.h"
@@ -48,7 +49,11 @@ Param Scope::param(std::string_view name, Dims dims, std::vector<std::string> na
   CHECK(dims.size() == names.size());
   const std::string path = path_.empty() ? std::string(name) : str_cat(path_, ".", name);
   if (!declares()) {
-    const Value value = values_->at(path);
+    Value value = values_->at(path);
+    if (const Value* a = values_->find(str_cat(path, kLowRankA))) {
+      const Value b = values_->at(str_cat(path, kLowRankB));
+      value = with_low_rank(value, *a, b, {.dims = dims, .names = names, .init = {}});
+    }
     CHECK_MSG(value.dims() == dims,
               str_cat(path, " is ", to_string(value.shape()), ", not ", dims_to_string(dims)));
     // A layer's weight that a loop has just taken from the stack stays in parts until it is used:

@@ -20,14 +20,15 @@ struct Init {
   static Init zeros() { return {Kind::kZeros, 0}; }
 };
 
-/// What is known of a parameter before it has a value. Parameters are f32; layers compute in
-/// another dtype if told so.
+/// What is known of a parameter before it has a value. Parameters are f32, layers compute in
+/// another dtype if told so; an optimizer's state may be stored in another.
 struct ParamSpec {
   Dims dims;
   std::vector<std::string> names;  ///< one a dimension: what the axis rules look up
   Init init;
+  DType dtype = DType::kF32;
 
-  Shape shape() const { return {DType::kF32, dims}; }
+  Shape shape() const { return {dtype, dims}; }
 };
 
 /// A parameter inside a layer: while a program is traced, its value in the compute dtype.
@@ -60,7 +61,8 @@ class Scope {
   Scope stacked(std::string_view name, int64_t count) const;
 
   /// `dims` and `names` have one entry a dimension of one layer's parameter. CHECKs that a bound
-  /// one has these dims.
+  /// one has these dims. Where there are values of the same path with kLowRankA and kLowRankB
+  /// behind (low_rank.h), their product is added.
   Param param(std::string_view name, Dims dims, std::vector<std::string> names,
               Init init = {}) const;
 

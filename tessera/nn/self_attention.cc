@@ -1,5 +1,6 @@
 #include "tessera/nn/self_attention.h"
 
+#include "tessera/ops/control.h"
 #include "tessera/ops/linear.h"
 #include "tessera/ops/sharding_ops.h"
 
@@ -18,6 +19,11 @@ const Names kGathered = {"activation_kv_batch", "activation_kv_length", "activat
 const Names kOutput = {"activation_batch_attn", "activation_length_attn", "activation_heads",
                        "activation_kv"};
 
+// A projection, under the name that rematerialization knows it by.
+Value named_product(const char* equation, Value x, Value kernel, const char* name) {
+  return checkpoint_name(einsum(equation, {x, kernel}), name);
+}
+
 }  // namespace
 
 SelfAttention::SelfAttention(const Scope& scope, const SelfAttentionConfig& c)
@@ -34,18 +40,20 @@ Value SelfAttention::operator()(Value x_BTD, const SequenceContext& sequence,
                                 const AttentionOptions& options) const {
   x_BTD = constrain(x_BTD, kInput);
   const RotaryTables& rotary = sequence.rotary;
-  const Value q_BTHC =
-      constrain(apply_rotary(einsum("btd,dhc->bthc", {x_BTD, query_}), rotary), kHeads);
-  const Value k_BTKC =
-      constrain(apply_rotary(einsum("btd,dkc->btkc", {x_BTD, key_}), rotary), kHeads);
-  const Value v_BTKC = constrain(einsum("btd,dkc->btkc", {x_BTD, value_}), kHeads);
+  const Value q_BTHC = constrain(
+      apply_rotary(named_product("btd,dhc->bthc", x_BTD, query_, "query_proj"), rotary), kHeads);
+  const Value k_BTKC = constrain(
+      apply_rotary(named_product("btd,dkc->btkc", x_BTD, key_, "key_proj"), rotary), kHeads);
+  const Value v_BTKC =
+      constrain(named_product("btd,dkc->btkc", x_BTD, value_, "value_proj"), kHeads);
   // Constrained twice, split and then whole: so the gradients, which take the way back, are summed
   // and split before they meet the weights.
   const Value mixed_BTHC =
       options.is_ring() ? ring_attention(q_BTHC, k_BTKC, v_BTKC, sequence.segment_ids_BT, options)
                         : causal_attention(q_BTHC, constrain(k_BTKC, kGathered),
                                            constrain(v_BTKC, kGathered), sequence);
-  return einsum("bthc,hcd->btd", {constrain(mixed_BTHC, kOutput), out_});
+  const Value context_BTHC = checkpoint_name(constrain(mixed_BTHC, kOutput), "context");
+  return named_product("bthc,hcd->btd", context_BTHC, out_, "out_proj");
 }
 
 }  // namespace tessera

@@ -26,6 +26,7 @@ std::vector<Value> unstack(Value stacked) {
                             std::span<const Value> cotangents) {
     return std::vector<Value>{stack(cotangents, 0)};
   };
+  if (!is_floating(stacked.dtype())) return cut(std::span(&stacked, 1));
   return custom_gradient(cut, join, std::span(&stacked, 1));
 }
 
@@ -41,7 +42,8 @@ LayerOutput run_layers(const Tree<Value>& stacked, const StackInput& input, cons
   // The stream, and the sums where the layer has some.
   const auto step = [&](Value stream, std::span<const Value> values) {
     const auto run = [&](std::span<const Value> args) {
-      const LayerOutput output = layer(with_values(stacked, args.subspan(1)), args[0], input.rows);
+      const Value x = checkpoint_name(args[0], "decoder_layer_input");
+      const LayerOutput output = layer(with_values(stacked, args.subspan(1)), x, input.rows);
       std::vector<Value> results = {output.x};
       if (output.sums.defined()) results.push_back(output.sums);
       return results;

@@ -1,9 +1,9 @@
 #include "tessera/train/config.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "absl/strings/str_join.h"
+#include "tessera/models/lora/model.h"
 #include "tessera/train/parallel_config.h"
 
 namespace tessera {
@@ -36,6 +36,22 @@ void TokenizerConfig::fields(ConfigFields& f) {
       .help("SentencePiece: tokens of a model that is trained.");
 }
 
+void ChatTemplateConfig::fields(ConfigFields& f) {
+  f.field("system", system).help("A system message; {content} is its text.");
+  f.field("user", user).help("What a user says.");
+  f.field("assistant", assistant)
+      .help("What the assistant says: {content} and what follows it is learned.");
+}
+
+void LoraConfig::fields(ConfigFields& f) {
+  f.field("rank", rank).range(0, 65536).help("Columns of the adapters' matrices; 0: no adapters.");
+  f.field("alpha", alpha).above(0).help("Adapters are scaled by alpha / rank.");
+  f.field("targets", targets)
+      .help("Regular expression: matrices whose name has a match get adapters.");
+}
+
+Status LoraConfig::validate() const { return check_regex("targets", targets); }
+
 void DataConfig::fields(ConfigFields& f) {
   f.field("store", store)
       .expands_variables()
@@ -46,6 +62,8 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("text_key", text_key)
       .not_empty()
       .help("The key of a JSON line that holds the document's text.");
+  f.section("chat_template", chat_template,
+            "how task sft makes text of a JSON line's \"messages\"");
   f.section("tokenizer", tokenizer, "how text becomes tokens when the store is built");
   f.field("validation_fraction", validation_fraction)
       .range(0, 0.9)
@@ -55,79 +73,15 @@ void DataConfig::fields(ConfigFields& f) {
       .help("That order is a pure function of this seed, the epoch and the index.");
 }
 
-void OptimizerConfig::fields(ConfigFields& f) {
-  f.field("b1", b1).range(0, 0.999999).help("Decay of the gradient's running mean.");
-  f.field("b2", b2).range(0, 0.9999999).help("Decay of the squared gradient's running mean.");
-  f.field("epsilon", epsilon).above(0).help("Added to the root of the latter.");
-  f.field("weight_decay", weight_decay)
-      .range(0, 100)
-      .help("Decoupled decay, times the learning rate.");
-  f.field("no_decay", no_decay)
-      .help("Regular expression: parameters whose name has a match are not decayed.");
-  f.field("clip_norm", clip_norm)
-      .range(0, 1e9)
-      .help("Largest global norm of the gradients; 0: no clipping.");
-}
-
-Status OptimizerConfig::validate() const {
-  constexpr size_t kMostCharacters = 1000;  // std::regex recurses, and would overrun the stack
-  if (no_decay.size() > kMostCharacters) {
-    return invalid_argument("no_decay has ", no_decay.size(), " characters; at most ",
-                            kMostCharacters, " are allowed");
-  }
-  try {
-    std::regex expression(no_decay);
-  } catch (const std::regex_error& error) {
-    return invalid_argument("no_decay is \"", no_decay,
-                            "\", which is no regular expression: ", error.what());
-  }
-  return absl::OkStatus();
-}
-
-void TrainingConfig::fields(ConfigFields& f) {
-  f.field("steps", steps).at_least(1).help("Updates in the whole run.");
-  f.field("batch_size", batch_size)
-      .range(1, 16'777'216)
-      .help("Sequences a step, over all devices.");
-  f.field("sequence_length", sequence_length).range(2, 16'777'216).help("Tokens a sequence.");
-  f.choice("dtype", dtype, {{"f32", ComputeType::kF32}, {"bf16", ComputeType::kBf16}})
-      .help("What the step computes in; weights and moments are f32.");
-  f.field("scan_layers", scan_layers)
-      .help("One loop over the layers: quick to compile. Else unrolled: often faster to run.");
-  f.field("remat", remat)
-      .help("Recompute each layer in the reverse pass: less memory, about a third more work.");
-  f.field("attend_across_documents", attend_across_documents)
-      .help("Let tokens of a packed row see the documents before theirs.");
-  f.choice("context_parallel_strategy", context_parallel_strategy,
-           {{"all_gather", ContextStrategy::kAllGather}, {"ring", ContextStrategy::kRing}})
-      .help(
-          "How attention reaches keys on other devices of the context axis: gather all, or let "
-          "them go round.");
-  f.field("context_parallel_load_balance", context_parallel_load_balance)
-      .help("Give each device of the context axis an early and a late chunk of every sequence.");
-  f.field("pipeline_microbatches", pipeline_microbatches)
-      .range(1, 1'048'576)
-      .or_value(-1)
-      .help("Parts of the batch that go through a pipeline's stages; -1: as many as stages.");
-  f.field("pipeline_repeats", pipeline_repeats)
-      .range(1, 1'048'576)
-      .help("Times that each part goes round the stages: more, and stages wait less.");
-  f.field("seed", seed).help("Of the initial weights.");
-  f.field("z_loss", z_loss)
-      .range(0, 1)
-      .help("Weight of the squared logarithm of the softmax's denominator.");
-  f.field("eval_interval", eval_interval)
-      .at_least(0)
-      .help("Steps between validations; 0: only at the end.");
-  f.field("eval_batches", eval_batches).at_least(0).help("Batches a validation; 0: none.");
-}
-
 void CheckpointConfig::fields(ConfigFields& f) {
   f.field("enabled", enabled).help("Save checkpoints, and resume from the last one.");
   f.field("interval", interval)
       .at_least(1)
       .help("Steps between checkpoints; the last step is saved as well.");
   f.field("keep", keep).at_least(1).help("How many of the newest to keep; null: all.");
+  f.field("initialize_from", initialize_from)
+      .expands_variables()
+      .help("Folder of a run or of one checkpoint, whose weights this run begins with.");
 }
 
 void LoggingConfig::fields(ConfigFields& f) {
@@ -151,15 +105,24 @@ void RunConfig::fields(ConfigFields& f) {
   f.field("output_directory", output_directory)
       .expands_variables()
       .help("Where checkpoints, metrics and the resolved config go.");
+  f.choice("task", task, {{"pretrain", Task::kPretrain}, {"sft", Task::kSft}})
+      .help("sft: learn what the assistant says in conversations, JSON lines with \"messages\".");
   f.section("model", model, "the network");
+  f.section("lora", lora, "low-rank adapters, trained in place of the weights");
   f.section("data", data, "what it learns from");
   mesh.fields(f);
-  f.section("optimizer", optimizer, "AdamW");
+  f.section("optimizer", optimizer, "how gradients become updates");
   f.section("schedule", schedule, "the learning rate");
   f.section("training", training, "steps and batches");
   f.section("checkpoint", checkpoint, "saving and resuming");
   f.section("logging", logging, "metrics");
   f.section("plugin", plugin, "devices");
+}
+
+OptimizerConfig RunConfig::resolved_optimizer() const {
+  OptimizerConfig resolved = optimizer;
+  if (lora.rank > 0) resolved.trainable = kAdapterPattern;
+  return resolved;
 }
 
 Status RunConfig::validate() const {
@@ -171,6 +134,16 @@ Status RunConfig::validate() const {
                             *model.llama.max_sequence_length,
                             " (model.max_sequence_length): use training.sequence_length=",
                             *model.llama.max_sequence_length, " or less");
+  }
+  if (lora.rank > 0 && checkpoint.initialize_from.empty()) {
+    return invalid_argument("lora.rank is ", lora.rank,
+                            ", but checkpoint.initialize_from is empty: ",
+                            "adapters need the run whose weights they adapt, such as "
+                            "checkpoint.initialize_from=runs/base");
+  }
+  if (lora.rank > 0 && !optimizer.trainable.empty()) {
+    return invalid_argument("optimizer.trainable is given with lora.rank ", lora.rank,
+                            ", which trains the adapters alone: leave it empty");
   }
   if (!plugin.devices) return absl::OkStatus();
   // What the devices themselves say of slices is known only when they are there.
@@ -199,6 +172,10 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
     ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&name, 1), devices));
     int64_t parts = 1;
     std::vector<std::string> axes;
+    if (name == "activation_batch" && training.gradient_accumulation_steps > 1) {
+      parts = training.gradient_accumulation_steps;
+      axes.push_back(str_cat("training.gradient_accumulation_steps=", parts));
+    }
     for (const std::string& axis : spec.dims[0]) {
       parts *= devices.axis_size(axis);
       axes.push_back(str_cat(axis, "=", devices.axis_size(axis)));

@@ -6,18 +6,17 @@
 #include <vector>
 
 #include "tessera/base/config.h"
+#include "tessera/data/chat.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
-#include "tessera/nn/attention.h"
 #include "tessera/train/mesh_config.h"
+#include "tessera/train/optimizer_config.h"
 #include "tessera/train/schedule.h"
+#include "tessera/train/training_config.h"
 
 /// Everything that a recipe says about a run. Each section is a struct; RunConfig puts them
 /// together and checks what concerns several of them, before any device is touched.
 namespace tessera {
-
-/// The element type that a step computes in; weights and moments are f32.
-enum class ComputeType { kF32, kBf16 };
 
 /// Which network. Its own fields stand beside `family` in the recipe.
 struct ModelConfig {
@@ -38,11 +37,20 @@ struct TokenizerConfig {
   void fields(ConfigFields& f);
 };
 
+/// ChatTemplate as a section of a recipe.
+struct ChatTemplateConfig : ChatTemplate {
+  void fields(ConfigFields& f);
+};
+
+/// What a run learns: all that it reads, or what the assistant says in conversations.
+enum class Task { kPretrain, kSft };
+
 struct DataConfig {
   std::string store;  ///< Folder of the token store.
   std::vector<std::string>
       corpus;  ///< Files, folders or patterns that the store is built from where it is missing.
-  std::string text_key = "text";  ///< Of JSON lines: the key that holds a document's text.
+  std::string text_key = "text";     ///< Of JSON lines: the key that holds a document's text.
+  ChatTemplateConfig chat_template;  ///< How task sft makes text of conversations.
   TokenizerConfig tokenizer;
   double validation_fraction = 0.02;  ///< Of the documents; they are never trained on.
   bool shuffle = true;
@@ -51,45 +59,12 @@ struct DataConfig {
   void fields(ConfigFields& f);
 };
 
-/// AdamW (Loshchilov and Hutter 2019), with decay only where `no_decay` does not match.
-struct OptimizerConfig {
-  double b1 = 0.9;
-  double b2 = 0.95;
-  double epsilon = 1e-8;
-  double weight_decay = 0.1;
-  std::string no_decay =
-      "norm|bias";         ///< A regular expression, searched in the parameter's dotted name.
-  double clip_norm = 1.0;  ///< Bound of the gradients' global norm; 0: none.
-
-  void fields(ConfigFields& f);
-  Status validate() const;
-};
-
-struct TrainingConfig {
-  int64_t steps = 1000;
-  int64_t batch_size = 8;  ///< Sequences a step, over all devices.
-  int64_t sequence_length = 256;
-  ComputeType dtype = ComputeType::kBf16;
-  bool scan_layers = true;  ///< One loop over the layers; else one program after the other.
-  bool remat = false;       ///< Recompute each layer's intermediate results in the reverse pass.
-  bool attend_across_documents = false;  ///< Of a packed row: else each sees only itself.
-  uint64_t seed = 0;
-  ContextStrategy context_parallel_strategy = ContextStrategy::kAllGather;
-  bool context_parallel_load_balance = true;
-  int64_t pipeline_microbatches = -1;  ///< -1: as many as there are stages
-  int64_t pipeline_repeats = 1;        ///< times that a microbatch goes round the stages
-  double z_loss = 0;                   ///< Weight of log(Z)² a token.
-  int64_t eval_interval = 100;
-  int64_t eval_batches = 8;
-
-  void fields(ConfigFields& f);
-  int64_t tokens_per_step() const { return batch_size * sequence_length; }
-};
-
 struct CheckpointConfig {
   bool enabled = true;
   int64_t interval = 500;
   std::optional<int64_t> keep;  ///< Null: all.
+  std::string
+      initialize_from;  ///< A run's folder or a checkpoint's, whose weights a run begins with.
 
   void fields(ConfigFields& f);
 };
@@ -111,10 +86,23 @@ struct PluginConfig {
   void fields(ConfigFields& f);
 };
 
+/// Low-rank adapters (Hu et al., LoRA, 2021): beside each matrix that matches `targets` two thin
+/// ones, which alone are trained.
+struct LoraConfig {
+  int64_t rank = 0;                             ///< 0: no adapters
+  double alpha = 16;                            ///< adapters count alpha / rank
+  std::string targets = "attention\\.|mlp\\.";  ///< A regular expression, searched in names.
+
+  void fields(ConfigFields& f);
+  Status validate() const;
+};
+
 struct RunConfig {
   std::string
       output_directory;  ///< Where checkpoints/, metrics.jsonl, tensorboard/ and config.yaml go.
+  Task task = Task::kPretrain;
   ModelConfig model;
+  LoraConfig lora;
   DataConfig data;
   MeshConfig mesh;
   OptimizerConfig optimizer;
@@ -132,6 +120,8 @@ struct RunConfig {
   /// That a tokenizer of `tokens` tokens fits the model.
   Status validate_vocabulary(int64_t tokens) const;
 
+  /// The optimizer's section; with adapters, they alone are trainable.
+  OptimizerConfig resolved_optimizer() const;
   ScheduleConfig resolved_schedule() const { return schedule.resolved(training.steps); }
 };
 

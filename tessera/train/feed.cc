@@ -8,11 +8,12 @@ namespace {
 
 Result<std::unique_ptr<BatchLoader>> make_loader(const TrainingData& data,
                                                  std::vector<uint64_t> documents,
-                                                 const TrainingConfig& training,
+                                                 const RunConfig& config,
                                                  BatchLoaderOptions options) {
   ASSIGN_OR_RETURN(auto examples, PackedExamples::create(data.store, std::move(documents),
-                                                         training.sequence_length));
-  options.batch_size = training.batch_size;
+                                                         config.training.sequence_length,
+                                                         /*masked=*/config.task == Task::kSft));
+  options.batch_size = config.training.batch_size;
   return BatchLoader::create(std::move(examples), options);
 }
 
@@ -41,11 +42,12 @@ Result<TrainingData> TrainingData::open(const RunConfig& config,
       .fraction = config.data.validation_fraction, .count = 0, .seed = config.data.shuffle_seed};
   ASSIGN_OR_RETURN(const DocumentSplit split, split_documents(data.store->documents(), held_out));
   ASSIGN_OR_RETURN(data.train,
-                   make_loader(data, split.train, config.training,
+                   make_loader(data, split.train, config,
                                {.shuffle = config.data.shuffle, .seed = config.data.shuffle_seed}));
   if (split.validation.empty() || config.training.eval_batches == 0) return data;
-  ASSIGN_OR_RETURN(data.validation, make_loader(data, split.validation, config.training,
-                                                {.shuffle = false, .epochs = 1}));
+  ASSIGN_OR_RETURN(data.validation,
+                   make_loader(data, split.validation, config, {.shuffle = false, .epochs = 1}));
+  if (config.task == Task::kSft) return data;  // the unigram model would be of all tokens
   ASSIGN_OR_RETURN(data.unigram, unigram_loss(*data.store, split));
   return data;
 }

@@ -10,6 +10,7 @@
 #include "tessera/ops/shape.h"
 #include "tessera/ops/sort.h"
 #include "tessera/train/compile.h"
+#include "tessera/train/initial_weights.h"
 #include "tessera/train/state_checkpoint.h"
 
 namespace tessera {
@@ -37,33 +38,22 @@ Result<TracedProgram> trace_next_token(const LanguageModel& model, const Trainin
                                        int64_t vocabulary, int64_t rows,
                                        const GenerateOptions& options) {
   TracedProgram program;
-  for (const auto& [path, spec] : model.params()) {
-    program.arguments.push_back({str_cat("params.", path), spec.shape(), spec.names});
-  }
-  const size_t params = program.arguments.size();
+  program.arguments = argument_specs("params", model.params());
   program.arguments.push_back({"tokens", Shape{DType::kS32, {rows, training.sequence_length}}, {}});
-  program.arguments.push_back({"length", Shape{DType::kS32, {}}, {}});
-  program.arguments.push_back({"index", Shape{DType::kS32, {}}, {}});
-  program.results = {{"token", Shape{DType::kS32, {}}, {}}};
-  std::vector<NamedShape> shapes;
-  for (const ArgumentSpec& spec : program.arguments) shapes.push_back({spec.path, spec.shape});
-  const BodyFn body = [&](Graph& graph, std::span<const Value> values) {
-    Tree<Value> tree;
-    for (size_t i = 0; i < params; ++i) {
-      CHECK(
-          tree.add(program.arguments[i].path.substr(std::string_view("params.").size()), values[i])
-              .ok());
-    }
-    const Value length = values[params + 1], index = values[params + 2];
+  program.arguments.push_back(scalar_spec("length", DType::kS32));
+  program.arguments.push_back(scalar_spec("index", DType::kS32));
+  program.results = {scalar_spec("token", DType::kS32)};
+  RETURN_IF_ERROR(trace_into(program, [&](Graph& graph, const Tree<Value>& arguments) {
     const ComputeOptions compute{.dtype = DType::kF32, .stack = {.scan = training.scan_layers}};
-    const Value logits_BTV = model.forward(tree, {.tokens_BT = values[params]}, compute).logits_BTV;
+    const DecoderInputs inputs{.tokens_BT = arguments.at("tokens")};
+    const Value logits_BTV = model.forward(arguments.subtree("params"), inputs, compute).logits_BTV;
     const Value last_TV = squeeze(slice_in_dim(logits_BTV, 0, 0, 1), {0});
     // A model may have more rows than the tokenizer has tokens: those are never drawn.
-    const Value logits_V = slice_in_dim(dynamic_index(last_TV, length - 1.0, 0), 0, 0, vocabulary);
-    return std::vector<Value>{
-        draw(logits_V, fold_in(random_key(graph, options.seed), index), options)};
-  };
-  ASSIGN_OR_RETURN(program.graph, trace(shapes, body));
+    const Value logits_V =
+        slice_in_dim(dynamic_index(last_TV, arguments.at("length") - 1.0, 0), 0, 0, vocabulary);
+    const Value key = fold_in(random_key(graph, options.seed), arguments.at("index"));
+    return std::vector<Value>{draw(logits_V, key, options)};
+  }));
   return program;
 }
 
@@ -83,11 +73,7 @@ Result<Tree<Array>> load_params(Session& session, FileSystem& files, const Gener
     *step = *latest.step;
   }
   ASSIGN_OR_RETURN(const auto reader, manager.open(*step));
-  std::vector<ArgumentSpec> specs;
-  for (const auto& [path, spec] : session.model->params()) {
-    specs.push_back({str_cat("params.", path), spec.shape(), spec.names});
-  }
-  return restore(*session.runtime, *reader, specs, session.layout);
+  return load_weights(session, files, *reader);
 }
 
 Result<Array> put_scalar(Session& session, int32_t value) {

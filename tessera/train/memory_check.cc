@@ -26,7 +26,7 @@ Status check_memory(const MemoryNeed& need) {
                         text(temporary), need.devices > 1 ? ", over devices that share it" : "",
                         "), and there are ", text(static_cast<double>(need.available_bytes)),
                         ": use a smaller model, training.batch_size or training.sequence_length, "
-                        "training.remat=true, or shard the weights over more memory"));
+                        "training.remat=full, or shard the weights over more memory"));
 }
 
 Status check_memory(const pjrt::Client& client, const pjrt::Executable& executable) {

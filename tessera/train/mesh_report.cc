@@ -36,8 +36,8 @@ void collect(const Graph& graph, std::set<std::string>& seen, std::vector<Argume
   }
 }
 
-Status report_state(const LanguageModel& model, MeshReport& report) {
-  const std::vector<ArgumentSpec> state = state_spec(model);
+Status report_state(const LanguageModel& model, const RunConfig& config, MeshReport& report) {
+  const std::vector<ArgumentSpec> state = state_spec(model, config);
   for (const ArgumentSpec& spec : state) {
     ASSIGN_OR_RETURN(TensorReport tensor, report_tensor(spec, report.layout));
     const bool is_param = spec.path.starts_with("params.");
@@ -94,12 +94,12 @@ Result<MeshReport> mesh_report(const RunConfig& config, int64_t devices) {
   ASSIGN_OR_RETURN(const MeshConfig resolved, config.mesh.resolved(slices));
   ASSIGN_OR_RETURN(Layout layout, make_layout(resolved, slices));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
-  ASSIGN_OR_RETURN(const auto model, make_model(config.model));
+  ASSIGN_OR_RETURN(const auto model, make_model(config));
   MeshReport report = {
       .axes = resolved.axis_degrees(), .slices = std::move(slices), .layout = std::move(layout)};
   report.parameters = static_cast<double>(count_params(model->params()));
   report.rules = acting_rules(report.layout);
-  RETURN_IF_ERROR(report_state(*model, report));
+  RETURN_IF_ERROR(report_state(*model, config, report));
   RETURN_IF_ERROR(report_values(*model, config, report));
   return report;
 }

@@ -75,13 +75,20 @@ Status validate_pipeline(const TrainingConfig& training, int64_t layers, const M
                             ", which is no multiple of the ", stages, " stages: use ",
                             next_multiple(microbatches, stages));
   }
-  const int64_t parts = microbatches * batch_shards;
+  if (training.dropout > 0) {
+    return invalid_argument("training.dropout is ", training.dropout, " in a pipeline of ", stages,
+                            " stages, where parts of a batch cannot draw their own: use ",
+                            "training.dropout=0, or ici_pipeline_parallelism=1");
+  }
+  const int64_t accumulated = training.gradient_accumulation_steps;
+  const int64_t parts = microbatches * batch_shards * accumulated;
   if (training.batch_size % parts != 0) {
     return invalid_argument(
         "training.batch_size is ", training.batch_size, ", which cannot be cut into ", microbatches,
         " microbatches (training.pipeline_microbatches) of ", batch_shards,
-        batch_shards == 1 ? " part" : " parts (mesh axes of the batch)", ": use a multiple of ",
-        parts, ", such as ", next_multiple(training.batch_size, parts));
+        batch_shards == 1 ? " part" : " parts (mesh axes of the batch)",
+        accumulated == 1 ? "" : ", training.gradient_accumulation_steps times",
+        ": use a multiple of ", parts, ", such as ", next_multiple(training.batch_size, parts));
   }
   const int64_t repeats = training.pipeline_repeats;
   if (layers % (stages * repeats) == 0) return absl::OkStatus();

@@ -3,23 +3,25 @@
 #include "tessera/base/log.h"
 #include "tessera/base/usage_error.h"
 #include "tessera/models/llama/model.h"
+#include "tessera/models/lora/model.h"
 #include "tessera/models/mixtral/model.h"
 #include "tessera/train/compile.h"
+#include "tessera/train/optimizer.h"
 
 namespace tessera {
 
 namespace {
 
-Status check_params(const LanguageModel& model, const MeshConfig& config, const Layout& layout) {
-  const std::vector<ArgumentSpec> state = state_spec(model);
+Status check_params(const LanguageModel& model, const RunConfig& config, const Layout& layout) {
+  const std::vector<ArgumentSpec> state = state_spec(model, config);
   ASSIGN_OR_RETURN(const std::vector<UnusedAxis> unused, unused_axes(state, layout));
   for (const UnusedAxis& axis : unused) {
     if (!axis.path.starts_with("params.")) continue;  // moments lie as their parameters do
-    if (config.strict_sharding)
+    if (config.mesh.strict_sharding)
       return invalid_argument(to_string(axis), ", which strict_sharding=true forbids");
     log_warning(to_string(axis));
   }
-  return check_sharding_tolerance(state, layout, config.sharding_tolerance);
+  return check_sharding_tolerance(state, layout, config.mesh.sharding_tolerance);
 }
 
 /// Lays the mesh over the slices and resolves the config's.
@@ -27,7 +29,7 @@ Result<Layout> checked_layout(RunConfig& config, const LanguageModel& model, con
   ASSIGN_OR_RETURN(config.mesh, config.mesh.resolved(slices));
   ASSIGN_OR_RETURN(Layout layout, make_layout(config.mesh, slices));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
-  RETURN_IF_ERROR(check_params(model, config.mesh, layout));
+  RETURN_IF_ERROR(check_params(model, config, layout));
   return layout;
 }
 
@@ -41,8 +43,21 @@ Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config) {
                           "' is unknown; there are llama and mixtral");
 }
 
+Result<std::unique_ptr<LanguageModel>> make_model(const RunConfig& config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<LanguageModel> model, make_model(config.model));
+  if (config.lora.rank > 0) {
+    const LoraOptions lora{
+        .rank = config.lora.rank, .alpha = config.lora.alpha, .targets = config.lora.targets};
+    ASSIGN_OR_RETURN(model, LoraModel::create(std::move(model), lora));
+  }
+  RETURN_IF_ERROR(check_trainable(config.resolved_optimizer(), model->params()));
+  return model;
+}
+
 Result<Session> Session::open(RunConfig config) {
-  ASSIGN_OR_RETURN(auto model, make_model(config.model));
+  auto made = make_model(config);
+  if (!made.ok()) return usage_error(made.status());
+  std::unique_ptr<LanguageModel> model = *std::move(made);
   const int wanted = static_cast<int>(config.plugin.devices.value_or(0));
   ASSIGN_OR_RETURN(
       auto runtime,

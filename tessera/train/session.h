@@ -31,5 +31,8 @@ struct Session {
 };
 
 Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config);
+/// The same with the recipe's adapters. Errors too: adapters or a mask of what is trained that fit
+/// no parameter.
+Result<std::unique_ptr<LanguageModel>> make_model(const RunConfig& config);
 
 }  // namespace tessera

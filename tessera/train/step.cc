@@ -1,131 +1,51 @@
 #include "tessera/train/step.h"
 
+#include <optional>
+
 #include "tessera/nn/loss.h"
-#include "tessera/ops/autodiff.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
-#include "tessera/ops/shape.h"
-#include "tessera/ops/sharding_ops.h"
-#include "tessera/train/layout.h"
+#include "tessera/train/batch_gradients.h"
 #include "tessera/train/optimizer.h"
-#include "tessera/train/parallel_config.h"
+#include "tessera/train/spikes.h"
 
 namespace tessera {
 namespace {
 
 const std::vector<std::string> kBatchNames = {"activation_batch", "activation_length"};
 
-ComputeOptions compute_options(const TrainingConfig& training, const Layout* layout) {
-  ComputeOptions options{.dtype = training.dtype == ComputeType::kBf16 ? DType::kBF16 : DType::kF32,
-                         .stack = {.scan = training.scan_layers, .remat = training.remat}};
-  if (layout == nullptr) return options;
-  const int64_t stages = axis_degree(layout->mesh, "stage");
-  if (stages > 1) {
-    options.stack.pipeline = {.mesh = layout->mesh,
-                              .microbatches = pipeline_microbatches(training, stages),
-                              .repeats = training.pipeline_repeats};
-  }
-  options.attention = {.strategy = training.context_parallel_strategy,
-                       .load_balanced = training.context_parallel_load_balance,
-                       .mesh = layout->mesh,
-                       .rules = layout->rules};
-  if (stages > 1) options.attention.manual_axes = {"stage"};
-  return options;
-}
-
-/// The parameters of a trace by path.
-class Arguments {
- public:
-  Arguments(std::span<const ArgumentSpec> specs, std::span<const Value> values) {
-    for (size_t i = 0; i < specs.size(); ++i) CHECK(tree_.add(specs[i].path, values[i]).ok());
-  }
-  Value at(std::string_view path) const { return tree_.at(path); }
-  Tree<Value> subtree(std::string_view prefix) const { return tree_.subtree(prefix); }
-  Value find(std::string_view path) const {
-    const Value* found = tree_.find(path);
-    return found ? *found : Value();
-  }
-
- private:
-  Tree<Value> tree_;
-};
-
-std::vector<ArgumentSpec> argument_specs(std::string_view prefix, const Tree<ParamSpec>& specs) {
-  std::vector<ArgumentSpec> arguments;
-  for (const auto& [path, spec] : specs)
-    arguments.push_back({str_cat(prefix, ".", path), spec.shape(), spec.names});
-  return arguments;
-}
-
-std::vector<NamedShape> named_shapes(std::span<const ArgumentSpec> specs) {
-  std::vector<NamedShape> shapes;
-  for (const ArgumentSpec& spec : specs) shapes.push_back({spec.path, spec.shape});
-  return shapes;
-}
-
-/// A batch in the order of its columns in which devices have equal shares of attention's work. The
-/// loss, a sum over tokens, knows no order.
-class OrderedBatch {
- public:
-  OrderedBatch(const Arguments& arguments, const TrainingConfig& training, const Layout* layout)
-      : arguments_(arguments) {
-    if (layout == nullptr || !training.context_parallel_load_balance) return;
-    const Result<int64_t> shards = sequence_shards(layout->rules, layout->mesh);
-    if (!shards.ok()) throw TraceError(shards.status());
-    shards_ = *shards;
-  }
-
-  Value at(std::string_view name) const {
-    const Value value = arguments_.find(str_cat("batch.", name));
-    if (!value.defined() || shards_ == 1) return value;
-    return constrain(balance_causal_order(value, shards_, 1), kBatchNames);
-  }
-
-  DecoderInputs inputs() const {
-    DecoderInputs inputs{.tokens_BT = at("tokens"),
-                         .positions_BT = at("positions"),
-                         .segment_ids_BT = at("segment_ids"),
-                         .mask_BT = at("mask")};
-    if (shards_ == 1) return inputs;
-    const Shape columns{DType::kS32, {inputs.tokens_BT.dim(1)}};
-    inputs.order_T = balance_causal_order(iota(inputs.tokens_BT.graph(), columns, 0), shards_, 0);
-    return inputs;
-  }
-
- private:
-  const Arguments& arguments_;
-  int64_t shards_ = 1;
-};
-
-LossSums batch_loss(const LanguageModel& model, const Tree<Value>& params,
-                    const Arguments& arguments, const TrainingConfig& training,
-                    const Layout* layout) {
-  const OrderedBatch batch(arguments, training, layout);
-  const Value logits_BTV =
-      model.forward(params, batch.inputs(), compute_options(training, layout)).logits_BTV;
-  return language_model_loss(logits_BTV, batch.at("targets"), batch.at("mask"));
-}
-
-std::vector<Value> values_of(const Tree<Value>& tree) {
-  std::vector<Value> values;
-  for (const auto& [path, value] : tree) values.push_back(value);
-  return values;
-}
-
 void append(std::vector<Value>& all, const Tree<Value>& tree) {
   for (const auto& [path, value] : tree) all.push_back(value);
 }
 
-ArgumentSpec scalar_spec(std::string path) { return {std::move(path), Shape{DType::kF32, {}}, {}}; }
+void append(std::vector<ArgumentSpec>& all, std::vector<ArgumentSpec> more) {
+  for (ArgumentSpec& spec : more) all.push_back(std::move(spec));
+}
+
+// All parameters, those that were trained in their new values.
+Tree<Value> with_new(const Tree<Value>& params, const Tree<Value>& trained) {
+  return params.map([&](const std::string& path, Value old) {
+    const Value* next = trained.find(path);
+    return next ? *next : old;
+  });
+}
+
+// `yes` has all paths of `no`; its values where `predicate` holds, else those of `no`.
+Tree<Value> chosen(Value predicate, const Tree<Value>& yes, const Tree<Value>& no) {
+  return no.map(
+      [&](const std::string& path, Value value) { return select(predicate, yes.at(path), value); });
+}
 
 }  // namespace
 
-std::vector<ArgumentSpec> state_spec(const LanguageModel& model) {
+std::vector<ArgumentSpec> state_spec(const LanguageModel& model, const RunConfig& config) {
   const Tree<ParamSpec> params = model.params();
   std::vector<ArgumentSpec> state = argument_specs("params", params);
-  const std::vector<ArgumentSpec> optimizer = argument_specs("optimizer", adamw_state(params));
-  state.insert(state.end(), optimizer.begin(), optimizer.end());
-  state.push_back({"step", Shape{DType::kS32, {}}, {}});
+  append(state,
+         argument_specs("optimizer", Optimizer(config.resolved_optimizer(), params).state()));
+  if (config.optimizer.skip_step_on_spikes)
+    append(state, argument_specs("spikes", spike_state(config.optimizer)));
+  state.push_back(scalar_spec("step", DType::kS32));
   return state;
 }
 
@@ -141,61 +61,84 @@ std::vector<ArgumentSpec> batch_spec(const TrainingConfig& training) {
   return batch;
 }
 
-Result<TracedProgram> trace_init(const LanguageModel& model, const TrainingConfig& training) {
+Result<TracedProgram> trace_init(const LanguageModel& model, const RunConfig& config) {
   TracedProgram program;
-  program.results = state_spec(model);
-  ASSIGN_OR_RETURN(program.graph, trace({}, [&](Graph& graph, std::span<const Value>) {
-                     const Tree<ParamSpec> params = model.params();
-                     std::vector<Value> state =
-                         values_of(initial_params(graph, params, training.seed));
-                     append(state, initial_params(graph, adamw_state(params), training.seed));
-                     state.push_back(zeros(graph, Shape{DType::kS32, {}}));
-                     return state;
-                   }));
+  program.results = state_spec(model, config);
+  RETURN_IF_ERROR(trace_into(program, [&](Graph& graph, const Tree<Value>&) {
+    const Tree<ParamSpec> params = model.params();
+    const uint64_t seed = config.training.seed;
+    std::vector<Value> state = values_of(initial_params(graph, params, seed));
+    append(state,
+           initial_params(graph, Optimizer(config.resolved_optimizer(), params).state(), seed));
+    if (config.optimizer.skip_step_on_spikes)
+      append(state, initial_params(graph, spike_state(config.optimizer), seed));
+    state.push_back(zeros(graph, Shape{DType::kS32, {}}));
+    return state;
+  }));
   return program;
 }
 
 Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConfig& config,
                                        const Layout* layout) {
+  const Optimizer optimizer(config.resolved_optimizer(), model.params());
   TracedProgram program;
-  program.arguments = state_spec(model);
+  program.arguments = state_spec(model, config);
   program.results = program.arguments;
-  program.donate = {"params", "optimizer", "step"};
-  for (ArgumentSpec& spec : batch_spec(config.training))
-    program.arguments.push_back(std::move(spec));
+  program.donate = {"params", "step"};
+  if (!optimizer.state().empty()) program.donate.push_back("optimizer");
+  const bool skips = config.optimizer.skip_step_on_spikes;
+  if (skips) program.donate.push_back("spikes");
+  append(program.arguments, batch_spec(config.training));
   program.arguments.push_back(scalar_spec("learning_rate"));
   for (const char* metric : {"loss", "cross_entropy", "weight", "gradient_norm"}) {
     program.results.push_back(scalar_spec(str_cat("metrics.", metric)));
   }
-  program.results.push_back({"metrics.gradient_norms",
-                             Shape{DType::kF32, {static_cast<int64_t>(model.params().size())}},
-                             {""}});
+  if (skips) program.results.push_back(scalar_spec("metrics.step_skipped"));
+  const auto trained = static_cast<int64_t>(optimizer.trainable().size());
+  program.results.push_back({"metrics.gradient_norms", Shape{DType::kF32, {trained}}, {""}});
 
-  const BodyFn body = [&](Graph&, std::span<const Value> values) {
-    const Arguments arguments(program.arguments, values);
+  const ProgramBody body = [&](Graph&, const Tree<Value>& arguments) {
     const Tree<Value> params = arguments.subtree("params");
-    const LossSums sums = batch_loss(model, params, arguments, config.training, layout);
-    const Value loss = mean_loss(sums, config.training.z_loss);
-    const std::vector<Value> gradient_values = gradients(loss, values_of(params));
-    size_t i = 0;
-    Tree<Value> grads = params.map([&](const std::string&, Value) { return gradient_values[i++]; });
-    const GradientNorms norms = gradient_norms(grads);
-    const double clip = config.optimizer.clip_norm;
-    if (clip > 0) grads = clip_by_global_norm(grads, norms.global, clip);
     const Value step = arguments.at("step") + 1;
-    const AdamwResult next =
-        adamw(params, grads, arguments.subtree("optimizer"),
-              {.count = convert(step, DType::kF32), .learning_rate = arguments.at("learning_rate")},
-              config.optimizer);
-    std::vector<Value> results = values_of(next.params);
-    append(results, next.state);
-    for (Value result : {step, loss, sums.cross_entropy / maximum(sums.weight, 1e-8), sums.weight,
-                         norms.global, norms.each}) {
-      results.push_back(result);
+    BatchGradients batch =
+        batch_gradients(model, params, optimizer.trainable(), arguments.subtree("batch"), step,
+                        {config.training, layout});
+    const GradientNorms norms = gradient_norms(batch.grads);
+    const double clip = config.optimizer.clip_norm;
+    if (clip > 0) batch.grads = clip_by_global_norm(batch.grads, norms.global, clip);
+    const Tree<Value> old_state = arguments.subtree("optimizer");
+    Value updates = step;  // that were made, this one with them: what bias corrections count
+    std::optional<SpikeVerdict> verdict;
+    if (skips) {
+      verdict =
+          judge_spike(batch.loss, norms.global, arguments.subtree("spikes"), config.optimizer);
+      updates = step - arguments.at("spikes.skipped");
     }
+    Optimizer::Next next = optimizer.update(
+        params, batch.grads, old_state,
+        {.count = convert(updates, DType::kF32), .learning_rate = arguments.at("learning_rate")});
+    if (verdict) {
+      next.params = chosen(verdict->skip, params, next.params);
+      next.state = chosen(verdict->skip, old_state, next.state);
+    }
+    std::vector<Value> results = values_of(with_new(params, next.params));
+    append(results, next.state);
+    if (verdict) append(results, verdict->state);
+    for (Value result : {step, batch.loss, batch.cross_entropy, batch.weight, norms.global})
+      results.push_back(result);
+    if (verdict) results.push_back(convert(verdict->skip, DType::kF32));
+    results.push_back(norms.each);
+    const auto add_metric = [&](const std::string& name, Value value) {
+      program.results.push_back(scalar_spec("metrics." + name));
+      results.push_back(value);
+    };
+    if (batch.aux_loss.defined()) add_metric("aux_loss", batch.aux_loss);
+    const std::vector<std::string> names = model.metric_names();
+    CHECK(batch.metrics.empty() || batch.metrics.size() == names.size());
+    for (size_t i = 0; i < batch.metrics.size(); ++i) add_metric(names[i], batch.metrics[i]);
     return results;
   };
-  ASSIGN_OR_RETURN(program.graph, trace(named_shapes(program.arguments), body));
+  RETURN_IF_ERROR(trace_into(program, body));
   return program;
 }
 
@@ -203,15 +146,13 @@ Result<TracedProgram> trace_eval_step(const LanguageModel& model, const Training
                                       const Layout* layout) {
   TracedProgram program;
   program.arguments = argument_specs("params", model.params());
-  for (ArgumentSpec& spec : batch_spec(training)) program.arguments.push_back(std::move(spec));
+  append(program.arguments, batch_spec(training));
   program.results = {scalar_spec("cross_entropy"), scalar_spec("weight")};
-  const BodyFn body = [&](Graph&, std::span<const Value> values) {
-    const Arguments arguments(program.arguments, values);
-    const LossSums sums =
-        batch_loss(model, arguments.subtree("params"), arguments, training, layout);
+  RETURN_IF_ERROR(trace_into(program, [&](Graph&, const Tree<Value>& arguments) {
+    const LossSums sums = batch_loss_sums(model, arguments.subtree("params"),
+                                          arguments.subtree("batch"), {training, layout});
     return std::vector<Value>{sums.cross_entropy, sums.weight};
-  };
-  ASSIGN_OR_RETURN(program.graph, trace(named_shapes(program.arguments), body));
+  }));
   return program;
 }
 

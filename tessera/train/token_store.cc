@@ -9,10 +9,11 @@
 
 namespace tessera {
 
-BuildOptions build_options(const DataConfig& config) {
+BuildOptions build_options(const DataConfig& config, Task task) {
   BuildOptions options;
   options.corpus.paths = config.corpus;
   options.corpus.text_key = config.text_key;
+  if (task == Task::kSft) options.corpus.chat = config.chat_template;
   options.output = config.store;
   options.tokenizer.kind = config.tokenizer.kind;
   options.tokenizer.model_path = config.tokenizer.model;
@@ -41,7 +42,7 @@ BuildProgressCallback log_build_progress() {
   };
 }
 
-Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config,
+Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config, Task task,
                                                               FileSystem& files) {
   if (config.store.empty()) {
     return invalid_argument(
@@ -56,7 +57,7 @@ Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& 
   log_info("data: building ", config.store, " from ",
            config.corpus.size() == 1 ? config.corpus[0] : "the corpus");
   ASSIGN_OR_RETURN(const BuildSummary summary,
-                   build_token_store(files, build_options(config), log_build_progress()));
+                   build_token_store(files, build_options(config, task), log_build_progress()));
   log_info("data: ", build_summary_text(config.store, summary));
   return TokenStore::open(config.store);
 }

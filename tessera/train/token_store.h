@@ -10,15 +10,15 @@
 
 namespace tessera {
 
-/// What a recipe's data section says about building its store.
-BuildOptions build_options(const DataConfig& config);
+/// What a recipe's data section says about building its store for a task.
+BuildOptions build_options(const DataConfig& config, Task task);
 
 /// Logs what is being built, at most every few seconds, with rates.
 BuildProgressCallback log_build_progress();
 
 /// The store that a recipe names: opened, or built from its corpus when it is not there. A store
 /// that is there but damaged is an error, never rebuilt.
-Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config,
+Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config, Task task,
                                                               FileSystem& files);
 
 /// "built runs/tokens: 1,234 tokens of 12 documents ...", for the log and `tessera data build`.

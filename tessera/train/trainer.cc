@@ -6,14 +6,17 @@
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
 #include "tessera/base/json.h"
+#include "tessera/base/usage_error.h"
 #include "tessera/nn/pipeline.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/config_changes.h"
 #include "tessera/train/gemm_peak.h"
+#include "tessera/train/initial_weights.h"
 #include "tessera/train/memory_check.h"
 #include "tessera/train/metrics_console.h"
 #include "tessera/train/metrics_json.h"
 #include "tessera/train/metrics_tensorboard.h"
+#include "tessera/train/optimizer.h"
 #include "tessera/train/parallel_config.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/run_lock.h"
@@ -23,9 +26,12 @@
 namespace tessera {
 namespace {
 
-// How many steps may be under way. Two keep the devices busy while the host prepares the next; more
-// would only hold memory and tell of a bad loss later.
+// How many steps may be under way. Two keep the devices busy while the host prepares the next;
+// more would only hold memory and tell of a bad loss later.
 constexpr size_t kStepsAhead = 2;
+
+// Steps in a row whose loss or gradient may be not finite, where such steps are skipped.
+constexpr int kMostNotFinite = 16;
 
 float scalar_of(const HostArray& array) { return array.as<float>()[0]; }
 
@@ -35,6 +41,13 @@ struct Pending {
   double learning_rate;
   Tree<Array> metrics;
 };
+
+Result<bool> was_skipped(const Pending& pending) {
+  const Array* metric = pending.metrics.find("step_skipped");
+  if (!metric) return false;
+  ASSIGN_OR_RETURN(const HostArray value, metric->to_host());
+  return scalar_of(value) != 0;
+}
 
 /// One run, from start to end. Used by one thread.
 class Trainer {
@@ -56,6 +69,8 @@ class Trainer {
  private:
   Status compile();
   Status start_state();
+  Status initialize(bool load_weights);
+  void replace(const Tree<Array>& values);
   Status resume(int64_t step);
   std::string config_json() const;
   Status open_metrics();
@@ -65,7 +80,7 @@ class Trainer {
   Status dispatch();
   Status complete_one();
   Status complete_all();
-  Status check_finite(const Pending& pending, double loss, double grad_norm);
+  Status check_finite(const Pending& pending, double loss, double grad_norm, bool skipped);
 
   Status evaluate();
   Status save();
@@ -96,6 +111,7 @@ class Trainer {
   absl::Duration last_completion_;
   bool warned_of_folder_ = false;
   std::optional<double> last_loss_;  // of the newest complete step
+  int not_finite_ = 0;               // steps in a row that were skipped for that
   TrainOutcome outcome_;
 };
 
@@ -180,17 +196,43 @@ Status Trainer::start_state() {
           manager_.directory(), " away or choosing another output_directory");
     }
   }
-  ASSIGN_OR_RETURN(const TracedProgram program, trace_init(*session_.model, config_.training));
+  return initialize(!config_.checkpoint.initialize_from.empty());
+}
+
+// New weights, or those of another run.
+Status Trainer::initialize(bool load_weights) {
+  ASSIGN_OR_RETURN(const TracedProgram program, trace_init(*session_.model, config_));
   ASSIGN_OR_RETURN(const CompiledFunction init,
                    compile_program(*session_.runtime, program, "init", session_.layout));
   ASSIGN_OR_RETURN(state_, call(init, {}));
+  if (!load_weights) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Tree<Array> weights, load_initial_weights(session_, environment_.files));
+  replace(weights);
   return absl::OkStatus();
+}
+
+// Values of the state's paths that `values` has.
+void Trainer::replace(const Tree<Array>& values) {
+  for (size_t i = 0; i < state_.size(); ++i) {
+    if (const Array* value = values.find(state_[i].first)) state_.value(i) = *value;
+  }
 }
 
 Status Trainer::resume(int64_t step) {
   ASSIGN_OR_RETURN(const auto reader, manager_.open(step));
-  ASSIGN_OR_RETURN(
-      state_, restore(*session_.runtime, *reader, state_spec(*session_.model), session_.layout));
+  const std::vector<ArgumentSpec> whole = state_spec(*session_.model, config_);
+  std::vector<ArgumentSpec> saved = saved_specs(whole, config_);
+  // A run may begin to skip spikes: then it has seen none yet.
+  if (!reader->manifest().find("spikes.seen"))
+    std::erase_if(saved, [](const ArgumentSpec& spec) { return spec.path.starts_with("spikes."); });
+  if (saved.size() == whole.size()) {
+    ASSIGN_OR_RETURN(state_, restore(*session_.runtime, *reader, whole, session_.layout));
+  } else {
+    RETURN_IF_ERROR(initialize(config_.lora.rank > 0));
+    ASSIGN_OR_RETURN(const Tree<Array> restored,
+                     restore(*session_.runtime, *reader, saved, session_.layout));
+    replace(restored);
+  }
   ASSIGN_OR_RETURN(const Json position, parse_json(reader->manifest().data_json, reader->folder()));
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
   step_ = saved_step_ = requested_step_ = step;
@@ -251,7 +293,8 @@ Status Trainer::complete_one() {
   ASSIGN_OR_RETURN(const HostArray loss, pending.metrics.at("loss").to_host());
   ASSIGN_OR_RETURN(const HostArray grad_norm, pending.metrics.at("gradient_norm").to_host());
   const absl::Duration now = environment_.clock.elapsed();
-  RETURN_IF_ERROR(check_finite(pending, scalar_of(loss), scalar_of(grad_norm)));
+  ASSIGN_OR_RETURN(const bool skipped, was_skipped(pending));
+  RETURN_IF_ERROR(check_finite(pending, scalar_of(loss), scalar_of(grad_norm), skipped));
   StepMetrics metrics{.step = pending.step,
                       .loss = scalar_of(loss),
                       .learning_rate = pending.learning_rate,
@@ -262,6 +305,19 @@ Status Trainer::complete_one() {
   if (config_.training.z_loss > 0) {
     ASSIGN_OR_RETURN(const HostArray cross_entropy, pending.metrics.at("cross_entropy").to_host());
     metrics.extra.push_back({"cross_entropy", scalar_of(cross_entropy)});
+  }
+  std::vector<std::string> names = session_.model->metric_names();
+  names.insert(names.begin(), "aux_loss");
+  for (const std::string& name : names) {
+    const Array* metric = pending.metrics.find(name);
+    if (!metric) continue;
+    ASSIGN_OR_RETURN(const HostArray value, metric->to_host());
+    metrics.extra.push_back({name, scalar_of(value)});
+  }
+  if (pending.metrics.contains("step_skipped")) {
+    if (skipped)
+      log_warning("step ", pending.step, ": no update, the loss or the gradients' norm is a spike");
+    metrics.extra.push_back({"step_skipped", skipped ? 1 : 0});
   }
   metrics_.step(metrics);
   last_loss_ = metrics.loss;
@@ -274,12 +330,18 @@ Status Trainer::complete_all() {
   return absl::OkStatus();
 }
 
-Status Trainer::check_finite(const Pending& pending, double loss, double grad_norm) {
-  if (std::isfinite(loss) && std::isfinite(grad_norm)) return absl::OkStatus();
+Status Trainer::check_finite(const Pending& pending, double loss, double grad_norm, bool skipped) {
+  if (std::isfinite(loss) && std::isfinite(grad_norm)) {
+    not_finite_ = 0;
+    return absl::OkStatus();
+  }
+  // A batch may be bad once; a state that gives nothing else is.
+  if (skipped && ++not_finite_ < kMostNotFinite) return absl::OkStatus();
   if (const auto last = saver_.wait()) note_save(*last);
   std::string culprit = "the loss itself";
   if (const auto norms = pending.metrics.at("gradient_norms").to_host(); norms.ok()) {
-    const Tree<ParamSpec> params = session_.model->params();
+    const Optimizer optimizer(config_.resolved_optimizer(), session_.model->params());
+    const Tree<ParamSpec>& params = optimizer.trainable();
     for (size_t i = 0; i < params.size(); ++i) {
       if (std::isfinite(norms->as<float>()[i])) continue;
       culprit = str_cat("the gradient of params.", params[i].first);
@@ -329,6 +391,8 @@ Status Trainer::evaluate() {
     metrics.extra.push_back({"unigram_loss", data_.unigram->validation_nats_per_token});
   metrics_.eval(metrics);
   outcome_.validation_loss = metrics.loss;
+  const std::optional<double>& target = config_.training.target_eval_loss;
+  outcome_.reached_target = target && weight > 0 && metrics.loss <= *target;
   last_completion_ = now;
   return absl::OkStatus();
 }
@@ -337,7 +401,11 @@ Status Trainer::save() {
   if (!config_.checkpoint.enabled || requested_step_ == step_) return absl::OkStatus();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
   if (const auto last = saver_.wait()) note_save(*last);
-  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, state_));
+  Tree<Array> saved;
+  for (const auto& [path, array] : state_) {
+    if (is_saved(path, config_)) RETURN_IF_ERROR(saved.add(path, array));
+  }
+  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, saved));
   describe(request.manifest);
   saver_.save(std::move(request));
   requested_step_ = step_;
@@ -399,7 +467,7 @@ Result<TrainOutcome> Trainer::run() {
   const int64_t first_step = step_;
   outcome_.stopped = environment_.stop_requested() && step_ < config_.training.steps;
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
-  while (step_ < config_.training.steps && !outcome_.stopped) {
+  while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
     RETURN_IF_ERROR(dispatch());
     evaluated = false;
     if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
@@ -426,12 +494,23 @@ Status write_config(RunConfig config, FileSystem& files) {
                                  ConfigFields(config).to_yaml());
 }
 
+Status check_task(const RunConfig& config, const TokenStore& store) {
+  if (config.task != Task::kSft || store.has_loss_mask()) return absl::OkStatus();
+  return usage_error(failed_precondition("task is sft, but the data.store ", store.folder(),
+                                         " does not say what to learn: name another ",
+                                         "folder, and in data.corpus JSON lines with \"messages\" "
+                                         "to build it from; or set task=pretrain"));
+}
+
 }  // namespace
 
 Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
+  // A mask or adapters that fit no parameter: before anything is made.
+  if (const auto model = make_model(config); !model.ok()) return usage_error(model.status());
   RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
   ASSIGN_OR_RETURN(const RunLock lock, RunLock::take(config.output_directory));
-  ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, environment.files));
+  ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, config.task, environment.files));
+  RETURN_IF_ERROR(check_task(config, *store));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
   ASSIGN_OR_RETURN(Session session, Session::open(config));

@@ -32,6 +32,7 @@ struct TrainOutcome {
   int64_t step = 0;                       ///< updates made in all
   bool stopped = false;                   ///< before the last step, because that was asked for
   std::optional<double> validation_loss;  ///< the last one
+  bool reached_target = false;            ///< ended early, at training.target_eval_loss
   Status save_failure;                    ///< the first save that failed; the run went on
 };
 

@@ -54,6 +54,17 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
        2,
        {"model.layers is ", "pipeline_repeats=3", "such as 6"}},
       {{"optimizer.no_decay=" + std::string(20000, '(')}, 2, {"no_decay", "20000"}},
+      {{"training.gradient_accumulation_steps=3"},
+       2,
+       {"batch_size is 8", "gradient_accumulation_steps", "such as 9"}},
+      {{"training.gradient_accumulation_steps=4", "plugin.devices=4", "ici_fsdp_parallelism=4"},
+       2,
+       {"training.batch_size", "training.gradient_accumulation_steps=4", "16"}},
+      {{"optimizer.trainable=nothing"}, 2, {"optimizer.trainable", "embedding.table"}},
+      {{"optimizer.kind=sgd", "optimizer.momentum=1"}, 2, {"optimizer.momentum", "1"}},
+      {{"training.remat=custom"}, 2, {"remat_names", "query_proj"}},
+      {{"training.target_eval_loss=1"}, 2, {"target_eval_loss", "eval_interval"}},
+      {{"data.chat_template.user=x"}, 2, {"user", "{content}"}},
       {{"output_directory=${TESSERA_NOT_SET}/run"}, 2, {"output_directory", "TESSERA_NOT_SET"}},
   };
   for (const BadSetting& bad : cases) {

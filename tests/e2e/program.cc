@@ -150,13 +150,13 @@ Ended Workspace::train(std::vector<std::string> overrides, const LineWatcher& on
   return run(overrides, on_error_line);
 }
 
-std::map<int, std::string> Workspace::losses(const std::string& output) const {
+std::map<int, std::string> Workspace::losses(const std::string& output,
+                                             const std::string& key) const {
   std::map<int, std::string> losses;
   std::istringstream lines(read(output + "/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.contains("loss"))
-      losses[json["step"].get<int>()] = json["loss"].dump();
+    if (json.is_object() && json.contains(key)) losses[json["step"].get<int>()] = json[key].dump();
   }
   return losses;
 }

@@ -38,9 +38,10 @@ class Workspace {
   /// `tessera train recipe.yaml OVERRIDES`.
   Ended train(std::vector<std::string> overrides, const LineWatcher& on_error_line = {}) const;
 
-  /// Step → the loss as metrics.jsonl has it, digit for digit. `output` is the run's
-  /// output_directory.
-  std::map<int, std::string> losses(const std::string& output) const;
+  /// Step → the loss as metrics.jsonl has it, digit for digit; or the number under another key.
+  /// `output` is the run's output_directory.
+  std::map<int, std::string> losses(const std::string& output,
+                                    const std::string& key = "loss") const;
 
  private:
   Ended start(std::vector<std::string> command, const LineWatcher& on_error_line) const;

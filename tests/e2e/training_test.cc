@@ -29,9 +29,13 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
         "axis_rules={embed: [], activation_batch: [fsdp], mlp: [fsdp, tensor], vocab: []}",
         "sharding_tolerance=1"}},
       {"unrolled", {"training.scan_layers=false"}},
-      {"remat", {"training.remat=true"}},
+      {"accumulated", {"training.gradient_accumulation_steps=4"}},
+      {"accumulated_fsdp2_tensor2",
+       {"training.gradient_accumulation_steps=2", "plugin.devices=4", "ici_fsdp_parallelism=2",
+        "ici_tensor_parallelism=2"}},
+      {"remat", {"training.remat=full"}},
       {"unrolled_remat_fsdp2",
-       {"training.scan_layers=false", "training.remat=true", "plugin.devices=2",
+       {"training.scan_layers=false", "training.remat=full", "plugin.devices=2",
         "ici_fsdp_parallelism=2"}},
       {"stage2_context2",
        {"plugin.devices=4", "ici_pipeline_parallelism=2", "ici_context_parallelism=2",
@@ -56,6 +60,12 @@ TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
     ASSERT_EQ(got.size(), expected.size()) << name;
     for (const auto& [step, loss] : expected) {
       EXPECT_NEAR(std::stod(got.at(step)) / std::stod(loss), 1, 1e-5) << name << " step " << step;
+    }
+    for (const char* key : {"eval_loss", "eval_perplexity", "eval_tokens"}) {
+      const auto validations = workspace.losses(name, key);
+      ASSERT_EQ(validations.size(), 1u) << name;
+      const double one = std::stod(workspace.losses("one", key).at(20));
+      EXPECT_NEAR(std::stod(validations.at(20)) / one, 1, 1e-5) << name << " " << key;
     }
   }
 }
