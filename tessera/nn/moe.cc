@@ -222,7 +222,7 @@ Value Moe::run_further_rounds(const Routed& all, const MoeRounds& rounds) {
   return constrain(cond(greater(longest, first), loop, nothing, std::span(&first, 1))[0], kTokens);
 }
 
-LayerOutput Moe::operator()(Value x_BTD, const TokenMasks& masks) const {
+LayerOutput Moe::operator()(Value x_BTD, const TokenFacts& tokens) const {
   const DType wide = wide_dtype(x_BTD.dtype());
   const Value logits_BTE = constrain(matmul(x_BTD, router_, {.dtype = wide}), kLogits);
   const MoeRounds rounds = moe_rounds(config_, x_BTD.dim(1));
@@ -233,13 +233,13 @@ LayerOutput Moe::operator()(Value x_BTD, const TokenMasks& masks) const {
                 .up_EDF = up_,
                 .down_EFD = down_,
                 .capacity = rounds.capacity};
-  routed.queues = queue_by_expert(routed.choice, masks.text_BT, config_.drop_policy);
+  routed.queues = queue_by_expert(routed.choice, tokens, config_.drop_policy);
   const Value zero = zeros(x_BTD.graph(), {DType::kS32, {}});
   Value y_BTD = run_round(routed, zero, rounds.first);
   if (rounds.most > 0) y_BTD = y_BTD + run_further_rounds(routed, rounds);
-  Value counted_BT = masks.counted_BT;
-  if (masks.text_BT.defined())
-    counted_BT = counted_BT.defined() ? logical_and(counted_BT, masks.text_BT) : masks.text_BT;
+  Value counted_BT = tokens.counted_BT;
+  if (tokens.text_BT.defined())
+    counted_BT = counted_BT.defined() ? logical_and(counted_BT, tokens.text_BT) : tokens.text_BT;
   return {convert(y_BTD, x_BTD.dtype()),
           router_sums(routed.choice, routed.queues, counted_BT, rounds.capacity)};
 }

@@ -44,7 +44,7 @@ class Moe {
   Moe(const Scope& scope, const MoeConfig& config);
 
   /// x: [B,T,D] → [B,T,D], and router_sums() in the wide dtype.
-  LayerOutput operator()(Value x_BTD, const TokenMasks& masks) const;
+  LayerOutput operator()(Value x_BTD, const TokenFacts& tokens) const;
 
  private:
   struct Routed;

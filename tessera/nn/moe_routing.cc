@@ -45,29 +45,35 @@ RouterChoice choose_experts(Value logits_BTE, int64_t experts_per_token) {
           .weights_BTK = picked_BTK / sum(picked_BTK, {-1}, /*keepdims=*/true)};
 }
 
-RowQueues queue_by_expert(const RouterChoice& choice, Value text_BT, DropPolicy policy) {
+RowQueues queue_by_expert(const RouterChoice& choice, const TokenFacts& tokens, DropPolicy policy) {
   const Dims dims = choice.experts_BTK.dims();
   const Dims flat = {dims[0], dims[1] * dims[2]};
   const int64_t experts = choice.chosen_BTKE.dim(-1);
   Value expert_BTK = choice.experts_BTK;
   Value chosen_BTKE = ints(choice.chosen_BTKE);
   Value text_BT1;
-  if (text_BT.defined()) {
-    text_BT1 = expand_dims(text_BT, -1);
+  if (tokens.text_BT.defined()) {
+    text_BT1 = expand_dims(tokens.text_BT, -1);
     expert_BTK = select(broadcast_to(text_BT1, dims), expert_BTK, full_like(expert_BTK, experts));
     chosen_BTKE = chosen_BTKE * expand_dims(ints(text_BT1), -1);
   }
-  const Value expert_BN = reshape(expert_BTK, flat);
-  const Value number_BN = iota(expert_BN.graph(), {DType::kS32, flat}, 1);
-  const Value order_BN =
-      policy == DropPolicy::kPosition
-          ? argsort(expert_BN)
-          : sort({expert_BN, reshape(-choice.weights_BTK, flat), number_BN}, {.num_keys = 2})[2];
+  const Value number_BN = iota(expert_BTK.graph(), {DType::kS32, flat}, 1);
+  // By expert; by weight, if that is the policy; by place in the sequence, which is the column's
+  // unless an order is given. The assignments' numbers go along.
+  std::vector<Value> keys = {reshape(expert_BTK, flat)};
+  if (policy == DropPolicy::kWeight) keys.push_back(reshape(-choice.weights_BTK, flat));
+  if (tokens.order_T.defined()) {
+    const Value order_BTK = broadcast_to(expand_dims(tokens.order_T, -1), dims);
+    keys.push_back(reshape(order_BTK, flat));
+  }
+  const int num_keys = static_cast<int>(keys.size());
+  keys.push_back(number_BN);
+  const Value order_BN = tessera::sort(std::span<const Value>(keys), {.num_keys = num_keys}).back();
   const Value count_BE = sum(chosen_BTKE, {1, 2});
   const Value begin_BE = cumsum(count_BE, 1) - count_BE;
   const Value rank_BTK = reshape(argsort(order_BN), dims);  // the inverse permutation
   Value place_BTK = rank_BTK - at_expert(begin_BE, choice.chosen_BTKE);
-  if (text_BT.defined()) {
+  if (tokens.text_BT.defined()) {
     place_BTK = select(broadcast_to(text_BT1, dims), place_BTK, full_like(place_BTK, kNoPlace));
   }
   return {.order_BN = order_BN, .begin_BE = begin_BE, .count_BE = count_BE, .place_BTK = place_BTK};

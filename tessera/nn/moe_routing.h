@@ -18,10 +18,11 @@ enum class DropPolicy {
   kWeight,    ///< those with the least weight; a later token may push out an earlier one
 };
 
-/// Which tokens there are. Undefined: all.
-struct TokenMasks {
-  Value text_BT;     ///< bool: not padding, which is routed nowhere
-  Value counted_BT;  ///< bool: in the router's losses and statistics
+/// What is known of the tokens.
+struct TokenFacts {
+  Value text_BT = {};     ///< bool: not padding, which is routed nowhere; undefined: all are text
+  Value counted_BT = {};  ///< bool: in the router's losses and statistics; undefined: all
+  Value order_T = {};     ///< s32: the columns' places in the sequence; undefined: 0, 1, 2, ...
 };
 
 /// The router's choice.
@@ -42,7 +43,7 @@ struct RowQueues {
   Value count_BE;   ///< s32: its length
   Value place_BTK;  ///< s32: place in the expert's queue; int's largest for padding
 };
-RowQueues queue_by_expert(const RouterChoice& choice, Value text_BT, DropPolicy policy);
+RowQueues queue_by_expert(const RouterChoice& choice, const TokenFacts& tokens, DropPolicy policy);
 
 /// The assignments whose places are in [first, first + places) put into slots expert * places +
 /// place - first.

@@ -66,9 +66,9 @@ BodyFn moe_fn(MoeConfig config) {
     const char* names[] = {"router.kernel", "gate.kernel", "up.kernel", "down.kernel"};
     for (int i = 0; i < 4; ++i) CHECK(params.add(names[i], p[i + 1]).ok());
     const Moe moe(Scope::bind(params, p[0].dtype()), config);
-    TokenMasks masks;
-    if (p.size() > 5) masks = {not_equal(p[5], 0), not_equal(p[6], 0)};
-    const LayerOutput output = moe(p[0], masks);
+    const LayerOutput output = moe(p[0], {.text_BT = not_equal(p[5], 0),
+                                          .counted_BT = not_equal(p[6], 0),
+                                          .order_T = p.size() > 7 ? p[7] : Value()});
     return {output.x, output.sums};
   };
 }
@@ -243,6 +243,40 @@ TEST(Moe, GivesEveryAssignmentAPlaceInSomeRound) {
       EXPECT_GE(r.first + r.most * r.next, length);
       EXPECT_LT(r.first + (r.most - 1) * r.next, length);
     }
+  }
+}
+
+// As a mesh with a context axis has them: columns in another order than the sequence's.
+TEST(Moe, DropsByTheSequencesOrderNotTheColumns) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const Sizes sizes;
+  Doubles order;  // of the columns' places: 7, 14, 21, 28, 3, ...
+  for (int64_t t = 0; t < sizes.length; ++t)
+    order.push_back(static_cast<double>((t + 1) * 7 % sizes.length));
+  const auto shuffled = [&](const HostArray& rows) {
+    const Doubles values = to_doubles(rows);
+    const size_t width = values.size() / (sizes.batch * sizes.length);
+    Doubles result;
+    for (int64_t b = 0; b < sizes.batch; ++b)
+      for (const double t : order)
+        for (size_t i = 0; i < width; ++i)
+          result.push_back(values[(b * sizes.length + static_cast<int64_t>(t)) * width + i]);
+    return from_doubles(rows.shape(), result);
+  };
+  for (const Case& c : {kCases[7], kCases[8]}) {
+    SCOPED_TRACE(c.name);
+    const MoeConfig config = config_of(c, sizes);
+    std::vector<HostArray> inputs = inputs_of(sizes, config, c.bias);
+    mask(inputs, c.padding);
+    Host host(config, inputs);
+    for (const int i : {0, 5, 6}) inputs[i] = shuffled(inputs[i]);
+    inputs.push_back(from_doubles({DType::kS32, {sizes.length}}, order));
+    const auto outputs = evaluate(moe_fn(config), inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    const HostArray y =
+        from_doubles({DType::kF64, {sizes.batch, sizes.length, sizes.embed}}, host.y);
+    expect_near(to_doubles((*outputs)[0]), to_doubles(shuffled(y)), 1e-12);
+    expect_near(to_doubles((*outputs)[1]), host.sums, 1e-12);
   }
 }
 

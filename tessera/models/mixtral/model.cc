@@ -9,11 +9,11 @@
 namespace tessera {
 namespace {
 
-TokenMasks masks_of(const DecoderInputs& inputs) {
-  TokenMasks masks;
-  if (inputs.segment_ids_BT.defined()) masks.text_BT = not_equal(inputs.segment_ids_BT, 0);
-  if (inputs.mask_BT.defined()) masks.counted_BT = not_equal(inputs.mask_BT, 0);
-  return masks;
+TokenFacts facts_of(const DecoderInputs& inputs) {
+  TokenFacts tokens{.order_T = inputs.order_T};
+  if (inputs.segment_ids_BT.defined()) tokens.text_BT = not_equal(inputs.segment_ids_BT, 0);
+  if (inputs.mask_BT.defined()) tokens.counted_BT = not_equal(inputs.mask_BT, 0);
+  return tokens;
 }
 
 MakeFeedForward mixture(const MixtralConfig& config) {
@@ -28,7 +28,7 @@ MakeFeedForward mixture(const MixtralConfig& config) {
                                        .init = Init::normal(c.init_stddev),
                                        .output_init = decoder_output_init(c)});
     return [moe](Value normed_BTD, const DecoderInputs& inputs) {
-      return moe(normed_BTD, masks_of(inputs));
+      return moe(normed_BTD, facts_of(inputs));
     };
   };
 }
