@@ -60,11 +60,12 @@ void State::register_member(CallId call, const wire::Request& request, absl::Dur
       return answer_fenced(call, absl::AbortedError(fenced(process, incarnation).message()));
     }
     if (member.state != wire::Member::UNKNOWN && !options_.recoverable) {
-      return answer_fenced(
-          call, absl::AbortedError(str_cat(
-                    name(process), member.state == wire::Member::ALIVE ? " is" : " was",
-                    " connected already: two processes have the same number, or one was started "
-                    "again, which needs a coordinator with --recoverable")));
+      const std::string why =
+          member.state == wire::Member::LEFT
+              ? " has left, and this run cannot begin again: start the coordinator anew"
+              : " is connected already: two processes have the same number, or one was started "
+                "again, which needs a coordinator with --recoverable";
+      return answer_fenced(call, absl::AbortedError(str_cat(name(process), why)));
     }
     if (member.state == wire::Member::ALIVE) {
       end_incarnations({process}, /*replaced=*/true);

@@ -367,6 +367,7 @@ TEST(Members, MayLeave) {
   EXPECT_TRUE(driver.state().failure().ok());  // no heartbeats are expected of it
   EXPECT_EQ(driver.status(driver.send(2, get_request("a"))).code(),
             absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(driver.join(2).message(), HasSubstr("has left, and this run cannot begin again"));
 }
 
 TEST(Members, HearOfAnErrorThatOneReports) {

@@ -158,18 +158,18 @@ class Processes : public testing::Test {
 // Spec 3.1.
 
 TEST_F(Processes, Spec31EndNamingTheOneThatWasKilled) {
-  start_coordinator({"--processes=4", "--heartbeat-timeout-s=2"});
+  start_coordinator({"--processes=4", "--heartbeat-timeout-s=4"});
   start_workers({"idle"}, 4);
   workers_[3]->send(SIGKILL);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(workers_[i]->wait(), 3);
     EXPECT_THAT(workers_[i]->output(),
-                AllOf(HasSubstr("UNAVAILABLE"), HasSubstr("no heartbeat for 2s from process 3 (")));
+                AllOf(HasSubstr("UNAVAILABLE"), HasSubstr("no heartbeat for 4s from process 3 (")));
   }
 }
 
 TEST_F(Processes, Spec31GoOnWithoutTheKilledOneAndTakeItBack) {
-  start_coordinator({"--processes=3", "--recoverable", "--heartbeat-timeout-s=2"});
+  start_coordinator({"--processes=3", "--recoverable", "--heartbeat-timeout-s=4"});
   start_workers({"live"}, 3);
   ASSERT_TRUE(workers_[0]->says("live: 0 1 2"));
   workers_[1]->send(SIGKILL);
@@ -182,27 +182,27 @@ TEST_F(Processes, Spec31GoOnWithoutTheKilledOneAndTakeItBack) {
 }
 
 TEST_F(Processes, Spec31EndWhenTheCoordinatorIsKilled) {
-  start_coordinator({"--processes=2", "--heartbeat-timeout-s=1"});
+  start_coordinator({"--processes=2", "--heartbeat-timeout-s=3"});
   start_workers({"idle"}, 2);
   coordinator_->send(SIGKILL);
   coordinator_->wait();
   for (const auto& worker : workers_) {
     EXPECT_EQ(worker->wait(), 3);
     EXPECT_THAT(worker->output(),
-                AllOf(HasSubstr("has not answered for 1s"), HasSubstr("--journal")));
+                AllOf(HasSubstr("has not answered for 3s"), HasSubstr("--journal")));
   }
 }
 
 // Spec 3.4: one that was stopped for too long is out, and may not come back as what it was.
 TEST_F(Processes, Spec34FenceTheOneThatWasStopped) {
-  start_coordinator({"--processes=2", "--recoverable", "--heartbeat-timeout-s=1"});
+  start_coordinator({"--processes=2", "--recoverable", "--heartbeat-timeout-s=3"});
   start_workers({"live"}, 2);
   ASSERT_TRUE(workers_[0]->says("live: 0 1"));
   workers_[1]->send(SIGSTOP);
   ASSERT_TRUE(workers_[0]->says("live: 0\n"));
   workers_[1]->send(SIGCONT);
   EXPECT_EQ(workers_[1]->wait(), 3);
-  EXPECT_THAT(workers_[1]->output(), HasSubstr("is not connected: no heartbeat came for 1s"));
+  EXPECT_THAT(workers_[1]->output(), HasSubstr("is not connected: no heartbeat came for 3s"));
   workers_[1] = worker(1, {"live"}, 2);
   ASSERT_TRUE(workers_[0]->says("live: 0 1", 2)) << workers_[0]->output();
 }
@@ -297,7 +297,7 @@ TEST_F(Processes, AreStartedAgainAllTogether) {
 TEST_F(Processes, AreStartedAgainOneByOneWhereTheyMayComeBack) {
   const auto launch =
       tessera({"launch", "--processes=2", "--max-restarts=1", "--recoverable",
-               "--heartbeat-timeout-s=2", "--", "sh", "-c",
+               "--heartbeat-timeout-s=4", "--", "sh", "-c",
                "echo start $TESSERA_PROCESS_ID/$TESSERA_RESTART; "
                "if [ $TESSERA_PROCESS_ID/$TESSERA_RESTART = 1/0 ]; then exit 5; fi; sleep 0.3"});
   EXPECT_EQ(launch->wait(), 0) << launch->output();
@@ -367,7 +367,7 @@ TEST_F(Processes, ThatAreMissingAreNamedByDoctor) {
   start_coordinator({"--processes=3"});
   const auto alone = tessera({"doctor", "--cluster", "--external-coordinator",
                               str_cat("--coordinator-address=127.0.0.1:", port_),
-                              "--num-processes=3", "--process-id=1", "--connect-timeout-s=0.5"});
+                              "--num-processes=3", "--process-id=1", "--connect-timeout-s=3"});
   EXPECT_EQ(alone->wait(), 1);
   EXPECT_THAT(alone->output(), HasSubstr("1 of 3 processes connected within"));
   EXPECT_THAT(alone->output(), HasSubstr("missing: process 0, process 2"));
