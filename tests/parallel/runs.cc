@@ -91,7 +91,7 @@ Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degre
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
   ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees, config.mesh));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
-  ASSIGN_OR_RETURN(const TracedProgram traced_init, trace_init(model, config.training));
+  ASSIGN_OR_RETURN(const TracedProgram traced_init, trace_init(model, config));
   ASSIGN_OR_RETURN(const CompiledFunction init,
                    compile_program(*runtime, traced_init, "init", layout));
   ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, config, layout));
