@@ -146,7 +146,7 @@ module @manual_region_gradient attributes {mhlo.num_partitions = 4 : i32, mhlo.n
   func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>) {
     %0 = stablehlo.constant dense<1.0e+00> : tensor<f32>
     %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %5:2 = sdy.manual_computation(%arg0, %arg1, %1) in_shardings=[<@mesh, [{"a"}, {"b"}]>, <@mesh, [{"b"}]>, <@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}, {"b"}]>, <@mesh, [{"b"}]>] manual_axes={"a", "b"} (%2: tensor<2x2xf32>, %3: tensor<2xf32>, %4: tensor<2xf32>) {
+    %5:2 = sdy.manual_computation(%arg1, %arg0, %1) in_shardings=[<@mesh, [{"b"}]>, <@mesh, [{"a"}, {"b"}]>, <@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}, {"b"}]>, <@mesh, [{"b"}]>] manual_axes={"a", "b"} (%2: tensor<2xf32>, %3: tensor<2x2xf32>, %4: tensor<2xf32>) {
       %6 = stablehlo.constant dense<5.0e-01> : tensor<f32>
       %7 = stablehlo.broadcast_in_dim %6, dims = [] : (tensor<f32>) -> tensor<2xf32>
       %8 = stablehlo.multiply %4, %7 : tensor<2xf32>
@@ -155,15 +155,15 @@ module @manual_region_gradient attributes {mhlo.num_partitions = 4 : i32, mhlo.n
         %12 = stablehlo.add %10, %11 : tensor<f32>
         stablehlo.return %12 : tensor<f32>
       }) : (tensor<2xf32>) -> tensor<2xf32>
-      %13 = stablehlo.dot_general %9, %3, contracting_dims = [] x [], precision = [DEFAULT, DEFAULT] : (tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
-      %14 = stablehlo.dot_general %9, %2, contracting_dims = [0] x [0], precision = [DEFAULT, DEFAULT] : (tensor<2xf32>, tensor<2x2xf32>) -> tensor<2xf32>
+      %13 = stablehlo.dot_general %9, %2, contracting_dims = [] x [], precision = [DEFAULT, DEFAULT] : (tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+      %14 = stablehlo.dot_general %9, %3, contracting_dims = [0] x [0], precision = [DEFAULT, DEFAULT] : (tensor<2xf32>, tensor<2x2xf32>) -> tensor<2xf32>
       %15 = "stablehlo.all_reduce"(%14) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 2], [1, 3]]> : tensor<2x2xi64>, use_global_device_ids}> ({
       ^bb0(%16: tensor<f32>, %17: tensor<f32>):
         %18 = stablehlo.add %16, %17 : tensor<f32>
         stablehlo.return %18 : tensor<f32>
       }) : (tensor<2xf32>) -> tensor<2xf32>
       sdy.return %13, %15 : tensor<2x2xf32>, tensor<2xf32>
-    } : (tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+    } : (tensor<4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
     return %5#0, %5#1 : tensor<4x4xf32>, tensor<4xf32>
   }
 }
