@@ -73,7 +73,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  void send(int signal) const { kill(pid_, signal); }
+  void send(int signal) const {
+    CHECK(pid_ > 0);  // kill(-1) would reach every process of the machine
+    kill(pid_, signal);
+  }
   pid_t pid() const { return pid_; }
   // 128 + n for a signal; -1 when it does not end.
   int wait() {
