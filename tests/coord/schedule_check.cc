@@ -140,15 +140,36 @@ class Checker {
                        call.message);
       }
       if (call.code != 0) continue;
-      for (const int process : call.processes) {
-        const bool came =
-            std::any_of(history_.calls.begin(), history_.calls.end(), [&](const CallRecord& other) {
-              return other.kind == Kind::kBarrier && other.key == call.key &&
-                     other.who.first == process && other.first_sent <= call.answered;
-            });
-        if (!came) {
-          return str_cat("barrier: ", call.key, " ended well before process ", process, " arrived");
-        }
+      if (const Finding finding = check_arrivals(call)) return finding;
+    }
+    return std::nullopt;
+  }
+
+  // All of a barrier that ended well arrived, each by an instance that no other had replaced by
+  // then.
+  Finding check_arrivals(const CallRecord& reply) const {
+    std::map<int, std::vector<const CallRecord*>> arrivals;
+    for (const CallRecord& call : history_.calls) {
+      if (call.kind == Kind::kBarrier && call.key == reply.key &&
+          call.first_sent <= reply.answered) {
+        arrivals[call.who.first].push_back(&call);
+      }
+    }
+    Micros earliest_end = 0;  // it cannot have ended before everyone had sent a call
+    for (const auto& [process, calls] : arrivals) {
+      if (!reply.processes.contains(process)) continue;
+      Micros first = kNever;
+      for (const CallRecord* call : calls) first = std::min(first, call->first_sent);
+      earliest_end = std::max(earliest_end, first);
+    }
+    for (const int process : reply.processes) {
+      const std::vector<const CallRecord*>& calls = arrivals[process];
+      const bool came = std::any_of(calls.begin(), calls.end(), [&](const CallRecord* call) {
+        return replaced_at(call->who) >= earliest_end;
+      });
+      if (!came) {
+        return str_cat("barrier: ", reply.key, " ended well, but process ", process,
+                       " had not arrived, or one that was replaced had");
       }
     }
     return std::nullopt;
@@ -199,16 +220,22 @@ class Checker {
     return found == history_.final_values.end() ? "" : found->second;
   }
 
+  // When it was known that a later instance of the same process had registered.
+  Micros replaced_at(const Who& who) const {
+    Micros replaced = kNever;
+    for (const InstanceRecord& other : history_.instances) {
+      if (other.who.first != who.first || other.who == who) continue;
+      if (other.registered != kNever && instances_.at(who)->order < other.order) {
+        replaced = std::min(replaced, other.registered);
+      }
+    }
+    return replaced;
+  }
+
   // Once a later instance of a process is in, calls that an earlier one begins have no effect.
   Finding fencing() {
     for (const auto& [who, calls] : by_instance_) {
-      Micros replaced = kNever;
-      for (const InstanceRecord& other : history_.instances) {
-        if (other.who.first != who.first || other.who == who) continue;
-        if (other.registered != kNever && instances_.at(who)->order < other.order) {
-          replaced = std::min(replaced, other.registered);
-        }
-      }
+      const Micros replaced = replaced_at(who);
       for (const CallRecord* call : calls) {
         if (was_answered(*call) && !call->fenced && call->first_sent > replaced) {
           return str_cat("fencing: ", text(who), " was served after its successor had registered");
