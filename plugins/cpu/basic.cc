@@ -115,9 +115,7 @@ absl::Status plugin_attributes(PJRT_Plugin_Attributes_Args& args) {
     values->add("stablehlo_minimum_version", version(mlir::vhlo::Version::getMinimumVersion()));
     return values;
   }();
-  args.attributes = attributes->data();
-  args.num_attributes = attributes->size();
-  return absl::OkStatus();
+  return give(*attributes, args.attributes, args.num_attributes);
 }
 
 // ---- events

@@ -22,9 +22,7 @@ absl::Status buffer_element_type(PJRT_Buffer_ElementType_Args& args) {
 }
 
 absl::Status buffer_dimensions(PJRT_Buffer_Dimensions_Args& args) {
-  args.dims = args.buffer->buffer->dimensions().data();
-  args.num_dims = args.buffer->buffer->dimensions().size();
-  return absl::OkStatus();
+  return give(args.buffer->buffer->dimensions(), args.dims, args.num_dims);
 }
 
 absl::Status buffer_unpadded_dimensions(PJRT_Buffer_UnpaddedDimensions_Args& args) {
@@ -33,9 +31,7 @@ absl::Status buffer_unpadded_dimensions(PJRT_Buffer_UnpaddedDimensions_Args& arg
   if (args.buffer->unpadded_dims.empty()) {
     TF_ASSIGN_OR_RETURN(args.buffer->unpadded_dims, args.buffer->buffer->logical_dimensions());
   }
-  args.unpadded_dims = args.buffer->unpadded_dims.data();
-  args.num_dims = args.buffer->unpadded_dims.size();
-  return absl::OkStatus();
+  return give(args.buffer->unpadded_dims, args.unpadded_dims, args.num_dims);
 }
 
 absl::Status buffer_dynamic_dimensions(PJRT_Buffer_DynamicDimensionIndices_Args& args) {
@@ -46,9 +42,7 @@ absl::Status buffer_dynamic_dimensions(PJRT_Buffer_DynamicDimensionIndices_Args&
       if (dynamic[i]) args.buffer->dynamic_dims.push_back(i);
     }
   }
-  args.dynamic_dim_indices = args.buffer->dynamic_dims.data();
-  args.num_dynamic_dims = args.buffer->dynamic_dims.size();
-  return absl::OkStatus();
+  return give(args.buffer->dynamic_dims, args.dynamic_dim_indices, args.num_dynamic_dims);
 }
 
 absl::Status buffer_memory_layout(PJRT_Buffer_GetMemoryLayout_Args& args) {
@@ -61,9 +55,8 @@ absl::Status buffer_memory_layout(PJRT_Buffer_GetMemoryLayout_Args& args) {
   args.layout.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE;
   args.layout.type = PJRT_Buffer_MemoryLayout_Type_Tiled;
   args.layout.tiled.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE;
-  args.layout.tiled.minor_to_major = args.buffer->minor_to_major.data();
-  args.layout.tiled.minor_to_major_size = args.buffer->minor_to_major.size();
-  return absl::OkStatus();
+  return give(args.buffer->minor_to_major, args.layout.tiled.minor_to_major,
+              args.layout.tiled.minor_to_major_size);
 }
 
 absl::Status buffer_size(PJRT_Buffer_OnDeviceSizeInBytes_Args& args) {

@@ -210,9 +210,7 @@ absl::Status client_destroy(PJRT_Client_Destroy_Args& args) {
 // ------------------------------------------------------------------------------------------------------
 
 absl::Status client_platform_name(PJRT_Client_PlatformName_Args& args) {
-  args.platform_name = args.client->platform_name.data();
-  args.platform_name_size = args.client->platform_name.size();
-  return absl::OkStatus();
+  return give(args.client->platform_name, args.platform_name, args.platform_name_size);
 }
 
 absl::Status client_process_index(PJRT_Client_ProcessIndex_Args& args) {
@@ -221,9 +219,7 @@ absl::Status client_process_index(PJRT_Client_ProcessIndex_Args& args) {
 }
 
 absl::Status client_platform_version(PJRT_Client_PlatformVersion_Args& args) {
-  args.platform_version = args.client->platform_version.data();
-  args.platform_version_size = args.client->platform_version.size();
-  return absl::OkStatus();
+  return give(args.client->platform_version, args.platform_version, args.platform_version_size);
 }
 
 absl::Status client_topology(PJRT_Client_TopologyDescription_Args& args) {
@@ -232,21 +228,16 @@ absl::Status client_topology(PJRT_Client_TopologyDescription_Args& args) {
 }
 
 absl::Status client_devices(PJRT_Client_Devices_Args& args) {
-  args.devices = args.client->devices.data();
-  args.num_devices = args.client->devices.size();
-  return absl::OkStatus();
+  return give(args.client->devices, args.devices, args.num_devices);
 }
 
 absl::Status client_addressable_devices(PJRT_Client_AddressableDevices_Args& args) {
-  args.addressable_devices = args.client->addressable_devices.data();
-  args.num_addressable_devices = args.client->addressable_devices.size();
-  return absl::OkStatus();
+  return give(args.client->addressable_devices, args.addressable_devices,
+              args.num_addressable_devices);
 }
 
 absl::Status client_addressable_memories(PJRT_Client_AddressableMemories_Args& args) {
-  args.addressable_memories = args.client->memories.data();
-  args.num_addressable_memories = args.client->memories.size();
-  return absl::OkStatus();
+  return give(args.client->memories, args.addressable_memories, args.num_addressable_memories);
 }
 
 absl::Status client_lookup_device(PJRT_Client_LookupDevice_Args& args) {

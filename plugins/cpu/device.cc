@@ -36,27 +36,19 @@ absl::Status description_process_index(PJRT_DeviceDescription_ProcessIndex_Args&
 }
 
 absl::Status description_attributes(PJRT_DeviceDescription_Attributes_Args& args) {
-  args.attributes = args.device_description->attributes.data();
-  args.num_attributes = args.device_description->attributes.size();
-  return absl::OkStatus();
+  return give(args.device_description->attributes, args.attributes, args.num_attributes);
 }
 
 absl::Status description_kind(PJRT_DeviceDescription_Kind_Args& args) {
-  args.device_kind = args.device_description->kind.data();
-  args.device_kind_size = args.device_description->kind.size();
-  return absl::OkStatus();
+  return give(args.device_description->kind, args.device_kind, args.device_kind_size);
 }
 
 absl::Status description_debug_string(PJRT_DeviceDescription_DebugString_Args& args) {
-  args.debug_string = args.device_description->debug_string.data();
-  args.debug_string_size = args.device_description->debug_string.size();
-  return absl::OkStatus();
+  return give(args.device_description->debug_string, args.debug_string, args.debug_string_size);
 }
 
 absl::Status description_to_string(PJRT_DeviceDescription_ToString_Args& args) {
-  args.to_string = args.device_description->to_string.data();
-  args.to_string_size = args.device_description->to_string.size();
-  return absl::OkStatus();
+  return give(args.device_description->to_string, args.to_string, args.to_string_size);
 }
 
 absl::Status device_description(PJRT_Device_GetDescription_Args& args) {
@@ -76,9 +68,7 @@ absl::Status device_local_hardware_id(PJRT_Device_LocalHardwareId_Args& args) {
 }
 
 absl::Status device_memories(PJRT_Device_AddressableMemories_Args& args) {
-  args.memories = args.device->memories.data();
-  args.num_memories = args.device->memories.size();
-  return absl::OkStatus();
+  return give(args.device->memories, args.memories, args.num_memories);
 }
 
 absl::Status device_default_memory(PJRT_Device_DefaultMemory_Args& args) {
@@ -138,9 +128,7 @@ absl::Status memory_id(PJRT_Memory_Id_Args& args) {
 }
 
 absl::Status memory_kind(PJRT_Memory_Kind_Args& args) {
-  args.kind = args.memory->space->kind().data();
-  args.kind_size = args.memory->space->kind().size();
-  return absl::OkStatus();
+  return give(args.memory->space->kind(), args.kind, args.kind_size);
 }
 
 absl::Status memory_kind_id(PJRT_Memory_Kind_Id_Args& args) {
@@ -149,21 +137,15 @@ absl::Status memory_kind_id(PJRT_Memory_Kind_Id_Args& args) {
 }
 
 absl::Status memory_debug_string(PJRT_Memory_DebugString_Args& args) {
-  args.debug_string = args.memory->space->DebugString().data();
-  args.debug_string_size = args.memory->space->DebugString().size();
-  return absl::OkStatus();
+  return give(args.memory->space->DebugString(), args.debug_string, args.debug_string_size);
 }
 
 absl::Status memory_to_string(PJRT_Memory_ToString_Args& args) {
-  args.to_string = args.memory->space->ToString().data();
-  args.to_string_size = args.memory->space->ToString().size();
-  return absl::OkStatus();
+  return give(args.memory->space->ToString(), args.to_string, args.to_string_size);
 }
 
 absl::Status memory_devices(PJRT_Memory_AddressableByDevices_Args& args) {
-  args.devices = args.memory->devices.data();
-  args.num_devices = args.memory->devices.size();
-  return absl::OkStatus();
+  return give(args.memory->devices, args.devices, args.num_devices);
 }
 
 }  // namespace

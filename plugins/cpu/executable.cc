@@ -23,9 +23,7 @@ absl::Status executable_name(PJRT_Executable_Name_Args& args) {
   std::lock_guard lock(args.executable->mutex);
   auto& name = args.executable->name;
   if (!name.has_value()) name = std::string(args.executable->get().name());
-  args.executable_name = name->data();
-  args.executable_name_size = name->size();
-  return absl::OkStatus();
+  return give(*name, args.executable_name, args.executable_name_size);
 }
 
 absl::Status executable_num_replicas(PJRT_Executable_NumReplicas_Args& args) {
@@ -179,9 +177,7 @@ absl::Status executable_fingerprint(PJRT_Executable_Fingerprint_Args& args) {
   if (!fingerprint.has_value()) {
     TF_ASSIGN_OR_RETURN(fingerprint, args.executable->get().FingerprintExecutable());
   }
-  args.executable_fingerprint = fingerprint->data();
-  args.executable_fingerprint_size = fingerprint->size();
-  return absl::OkStatus();
+  return give(*fingerprint, args.executable_fingerprint, args.executable_fingerprint_size);
 }
 
 absl::Status executable_serialize(PJRT_Executable_Serialize_Args& args) {
@@ -228,9 +224,8 @@ absl::Status loaded_get_executable(PJRT_LoadedExecutable_GetExecutable_Args& arg
 }
 
 absl::Status loaded_devices(PJRT_LoadedExecutable_AddressableDevices_Args& args) {
-  args.addressable_devices = args.executable->addressable_devices.data();
-  args.num_addressable_devices = args.executable->addressable_devices.size();
-  return absl::OkStatus();
+  return give(args.executable->addressable_devices, args.addressable_devices,
+              args.num_addressable_devices);
 }
 
 absl::Status loaded_delete(PJRT_LoadedExecutable_Delete_Args& args) {
@@ -250,9 +245,7 @@ absl::Status loaded_fingerprint(PJRT_LoadedExecutable_Fingerprint_Args& args) {
   if (!fingerprint.has_value()) {
     TF_ASSIGN_OR_RETURN(fingerprint, args.executable->executable->FingerprintExecutable());
   }
-  args.executable_fingerprint = fingerprint->data();
-  args.executable_fingerprint_size = fingerprint->size();
-  return absl::OkStatus();
+  return give(*fingerprint, args.executable_fingerprint, args.executable_fingerprint_size);
 }
 
 absl::Status loaded_device_assignment(PJRT_LoadedExecutable_GetDeviceAssignment_Args& args) {

@@ -42,6 +42,14 @@ inline std::string_view view(const char* data, size_t size) {
   return data == nullptr ? std::string_view() : std::string_view(data, size);
 }
 
+/// Gives the caller a pointer into what a handle holds: a text or a list.
+template <typename Held, typename Pointer>
+absl::Status give(const Held& held, Pointer& data, size_t& size) {
+  data = held.data();
+  size = held.size();
+  return absl::OkStatus();
+}
+
 // ---- entry points
 // ---------------------------------------------------------------------------------------------------
 

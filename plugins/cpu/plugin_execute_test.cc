@@ -66,6 +66,28 @@ class PluginExecuteTest : public ClientTest {
     }
     destroy(sum);
   }
+
+  /// The executable's bytes; destroys it.
+  std::string store(PJRT_LoadedExecutable* loaded) {
+    PJRT_Executable* executable = executable_of(loaded);
+    auto serialize = ARGS(PJRT_Executable_Serialize);
+    serialize.executable = executable;
+    const Outcome result = outcome(api().PJRT_Executable_Serialize(&serialize));
+    EXPECT_TRUE(result.ok()) << result.message;
+    if (!result.ok()) return "";
+    const std::string bytes(serialize.serialized_bytes, serialize.serialized_bytes_size);
+    serialize.serialized_executable_deleter(serialize.serialized_executable);
+    destroy_executable(executable);
+    destroy(loaded);
+    return bytes;
+  }
+  PJRT_Executable_DeserializeAndLoad_Args to_load(const std::string& bytes) {
+    auto load = ARGS(PJRT_Executable_DeserializeAndLoad);
+    load.client = client_;
+    load.serialized_executable = bytes.data();
+    load.serialized_executable_size = bytes.size();
+    return load;
+  }
 };
 
 TEST_F(PluginExecuteTest, AddsTwoArrays) {
@@ -204,21 +226,10 @@ TEST_F(PluginExecuteTest, BadProgramsAndOptionsAreErrors) {
 
 TEST_F(PluginExecuteTest, AStoredExecutableRunsInAnotherClient) {
   start(1);
-  PJRT_LoadedExecutable* add = compile(kAdd);
-  PJRT_Executable* executable = executable_of(add);
-  auto serialize = ARGS(PJRT_Executable_Serialize);
-  serialize.executable = executable;
-  CALL(PJRT_Executable_Serialize, serialize);
-  const std::string bytes(serialize.serialized_bytes, serialize.serialized_bytes_size);
-  serialize.serialized_executable_deleter(serialize.serialized_executable);
-  destroy_executable(executable);
-  destroy(add);
+  const std::string bytes = store(compile(kAdd));
   TearDown();
   start(1);
-  auto load = ARGS(PJRT_Executable_DeserializeAndLoad);
-  load.client = client_;
-  load.serialized_executable = bytes.data();
-  load.serialized_executable_size = bytes.size();
+  auto load = to_load(bytes);
   ::testing::internal::CaptureStderr();
   CALL(PJRT_Executable_DeserializeAndLoad, load);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
@@ -236,27 +247,15 @@ TEST_F(PluginExecuteTest, AStoredExecutableRunsInAnotherClient) {
 
 TEST_F(PluginExecuteTest, AStoredExecutableForMoreDevicesThanThereAreIsRefused) {
   start(4);
-  PJRT_LoadedExecutable* sum = compile(kShardy, compile_options(1, 4, true));
-  PJRT_Executable* executable = executable_of(sum);
-  auto serialize = ARGS(PJRT_Executable_Serialize);
-  serialize.executable = executable;
-  CALL(PJRT_Executable_Serialize, serialize);
-  const std::string bytes(serialize.serialized_bytes, serialize.serialized_bytes_size);
-  serialize.serialized_executable_deleter(serialize.serialized_executable);
-  destroy_executable(executable);
-  destroy(sum);
+  const std::string bytes = store(compile(kShardy, compile_options(1, 4, true)));
   TearDown();
   start(1);
-  auto load = ARGS(PJRT_Executable_DeserializeAndLoad);
-  load.client = client_;
-  load.serialized_executable = bytes.data();
-  load.serialized_executable_size = bytes.size();
+  auto load = to_load(bytes);
   const Outcome result = outcome(api().PJRT_Executable_DeserializeAndLoad(&load));
   EXPECT_FALSE(result.ok());
   for (const std::string& garbage :
        {std::string("garbage"), std::string(1000, '\xff'), std::string("\0", 1)}) {
-    load.serialized_executable = garbage.data();
-    load.serialized_executable_size = garbage.size();
+    load = to_load(garbage);
     EXPECT_FALSE(outcome(api().PJRT_Executable_DeserializeAndLoad(&load)).ok());
   }
 }

@@ -158,6 +158,12 @@ TEST(PluginClientTest, NullOptionsAreAnError) {
   CALL_FAILS(PJRT_Client_Create, args, PJRT_Error_Code_INVALID_ARGUMENT, "create_options is null");
 }
 
+void destroy(PJRT_Client* client) {
+  auto args = ARGS(PJRT_Client_Destroy);
+  args.client = client;
+  CALL(PJRT_Client_Destroy, args);
+}
+
 TEST(PluginClientTest, ThePlatformsNameCanBeChosen) {
   PJRT_Client* client = nullptr;
   ASSERT_TRUE(create_client({{"platform_name", 0, "mosaic"}}, &client).ok());
@@ -165,9 +171,7 @@ TEST(PluginClientTest, ThePlatformsNameCanBeChosen) {
   args.client = client;
   CALL(PJRT_Client_PlatformName, args);
   EXPECT_EQ(std::string(args.platform_name, args.platform_name_size), "mosaic");
-  auto destroy = ARGS(PJRT_Client_Destroy);
-  destroy.client = client;
-  CALL(PJRT_Client_Destroy, destroy);
+  destroy(client);
 }
 
 TEST(PluginClientTest, SeveralDevicesWidenXlasThreadPool) {
@@ -175,9 +179,7 @@ TEST(PluginClientTest, SeveralDevicesWidenXlasThreadPool) {
   ASSERT_TRUE(create_client({{"cpu_device_count", 8, ""}}, &client).ok());
   ASSERT_NE(std::getenv("PJRT_NPROC"), nullptr);
   EXPECT_GE(std::atoi(std::getenv("PJRT_NPROC")), 32);
-  auto destroy = ARGS(PJRT_Client_Destroy);
-  destroy.client = client;
-  CALL(PJRT_Client_Destroy, destroy);
+  destroy(client);
 }
 
 class PluginDeviceTest : public ClientTest {};

@@ -64,22 +64,17 @@ absl::Status topology_destroy(PJRT_TopologyDescription_Destroy_Args& args) {
 }
 
 absl::Status topology_platform_name(PJRT_TopologyDescription_PlatformName_Args& args) {
-  args.platform_name = args.topology->platform_name.data();
-  args.platform_name_size = args.topology->platform_name.size();
-  return absl::OkStatus();
+  return give(args.topology->platform_name, args.platform_name, args.platform_name_size);
 }
 
 absl::Status topology_platform_version(PJRT_TopologyDescription_PlatformVersion_Args& args) {
-  args.platform_version = args.topology->topology->platform_version().data();
-  args.platform_version_size = args.topology->topology->platform_version().size();
-  return absl::OkStatus();
+  return give(args.topology->topology->platform_version(), args.platform_version,
+              args.platform_version_size);
 }
 
 absl::Status topology_device_descriptions(
     PJRT_TopologyDescription_GetDeviceDescriptions_Args& args) {
-  args.descriptions = args.topology->descriptions.data();
-  args.num_descriptions = args.topology->descriptions.size();
-  return absl::OkStatus();
+  return give(args.topology->descriptions, args.descriptions, args.num_descriptions);
 }
 
 absl::Status topology_serialize(PJRT_TopologyDescription_Serialize_Args& args) {
@@ -113,9 +108,7 @@ absl::Status topology_deserialize(PJRT_TopologyDescription_Deserialize_Args& arg
 }
 
 absl::Status topology_attributes(PJRT_TopologyDescription_Attributes_Args& args) {
-  args.attributes = args.topology->attributes.data();
-  args.num_attributes = args.topology->attributes.size();
-  return absl::OkStatus();
+  return give(args.topology->attributes, args.attributes, args.num_attributes);
 }
 
 }  // namespace

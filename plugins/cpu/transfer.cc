@@ -86,13 +86,26 @@ absl::Status create_view(PJRT_Client_CreateViewOfDeviceBuffer_Args& args) {
   return absl::OkStatus();
 }
 
-absl::Status create_uninitialized(PJRT_Client_CreateUninitializedBuffer_Args& args) {
-  TF_ASSIGN_OR_RETURN(const xla::Shape shape,
+// What a buffer that has no content yet is to be, and where.
+struct Place {
+  xla::Shape shape;
+  xla::PjRtMemorySpace* space;
+};
+
+template <typename Args>
+absl::StatusOr<Place> read_place(const Args& args, const PJRT_Device* device) {
+  TF_ASSIGN_OR_RETURN(xla::Shape shape,
                       device_shape(args.client, args.shape_element_type, args.shape_dims,
                                    args.shape_num_dims, args.shape_layout));
   TF_ASSIGN_OR_RETURN(xla::PjRtMemorySpace* const space,
-                      choose_memory(args.client, args.memory, args.device));
-  TF_ASSIGN_OR_RETURN(auto buffer, args.client->client->CreateUninitializedBuffer(shape, space));
+                      choose_memory(args.client, args.memory, device));
+  return Place{std::move(shape), space};
+}
+
+absl::Status create_uninitialized(PJRT_Client_CreateUninitializedBuffer_Args& args) {
+  TF_ASSIGN_OR_RETURN(const Place to, read_place(args, args.device));
+  TF_ASSIGN_OR_RETURN(auto buffer,
+                      args.client->client->CreateUninitializedBuffer(to.shape, to.space));
   args.buffer = make_buffer(std::move(buffer), args.client);
   return absl::OkStatus();
 }
@@ -100,26 +113,18 @@ absl::Status create_uninitialized(PJRT_Client_CreateUninitializedBuffer_Args& ar
 absl::Status create_error(PJRT_Client_CreateErrorBuffer_Args& args) {
   if (args.error_code == PJRT_Error_Code_OK)
     return invalid("error_code is OK, so there is no error to carry");
-  TF_ASSIGN_OR_RETURN(const xla::Shape shape,
-                      device_shape(args.client, args.shape_element_type, args.shape_dims,
-                                   args.shape_num_dims, args.shape_layout));
-  TF_ASSIGN_OR_RETURN(xla::PjRtMemorySpace* const space,
-                      choose_memory(args.client, args.memory, nullptr));
-  TF_ASSIGN_OR_RETURN(
-      auto buffer,
-      args.client->client->CreateErrorBuffer(
-          status_of(args.error_code, args.error_message, args.error_message_size), shape, space));
+  TF_ASSIGN_OR_RETURN(const Place to, read_place(args, nullptr));
+  TF_ASSIGN_OR_RETURN(auto buffer,
+                      args.client->client->CreateErrorBuffer(
+                          status_of(args.error_code, args.error_message, args.error_message_size),
+                          to.shape, to.space));
   args.buffer = make_buffer(std::move(buffer), args.client);
   return absl::OkStatus();
 }
 
 absl::Status create_alias(PJRT_Client_CreateAliasBuffer_Args& args) {
-  TF_ASSIGN_OR_RETURN(const xla::Shape shape,
-                      device_shape(args.client, args.shape_element_type, args.shape_dims,
-                                   args.shape_num_dims, args.shape_layout));
-  TF_ASSIGN_OR_RETURN(xla::PjRtMemorySpace* const space,
-                      choose_memory(args.client, args.memory, nullptr));
-  TF_ASSIGN_OR_RETURN(auto alias, args.client->client->CreateAliasBuffer(shape, space));
+  TF_ASSIGN_OR_RETURN(const Place to, read_place(args, nullptr));
+  TF_ASSIGN_OR_RETURN(auto alias, args.client->client->CreateAliasBuffer(to.shape, to.space));
   args.alias_buffer = make_buffer(std::move(alias.first), args.client);
   args.fulfill_alias_buffer_cb = new PJRT_FulfillAliasBufferCallback{std::move(alias.second)};
   return absl::OkStatus();
