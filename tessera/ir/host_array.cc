@@ -1,8 +1,10 @@
 #include "tessera/ir/host_array.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace tessera {
 namespace {
@@ -72,17 +74,6 @@ uint32_t encode(double value, const MiniFloat& format) {
   return sign | (bits > largest ? overflow : static_cast<uint32_t>(bits));
 }
 
-template <typename T>
-void widen(const HostArray& array, std::vector<double>& out) {
-  for (T value : array.as<T>()) out.push_back(static_cast<double>(value));
-}
-
-template <typename T>
-void narrow(std::span<const double> values, HostArray& array) {
-  auto out = array.as<T>();
-  for (size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
-}
-
 constexpr double kTwoTo63 = 9223372036854775808.0;
 
 // The low 64 bits, without the undefined conversions of C++.
@@ -96,131 +87,89 @@ uint64_t to_bits64(double value, bool is_signed) {
   return value < 2 * kTwoTo63 ? static_cast<uint64_t>(value) : std::numeric_limits<uint64_t>::max();
 }
 
+/// The bits of `value` as an element of an integer dtype that lies in a T. Four-bit integers lie in
+/// a byte: what they wrap to is filled up with zeros or copies of the sign.
 template <typename T>
-void narrow_integer(std::span<const double> values, HostArray& array) {
-  const DType dtype = array.shape().dtype;
-  // Four-bit integers lie in a byte: what they wrap to is filled up with zeros or copies of the
-  // sign.
+T to_integer(double value, DType dtype) {
   const int unused = static_cast<int>(8 * sizeof(T)) - dtype_bits(dtype);
-  auto out = array.as<T>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const T wrapped = static_cast<T>(to_bits64(values[i], is_signed_integer(dtype)));
-    out[i] = static_cast<T>(static_cast<T>(wrapped << unused) >> unused);
+  const T wrapped = static_cast<T>(to_bits64(value, is_signed_integer(dtype)));
+  return static_cast<T>(static_cast<T>(wrapped << unused) >> unused);
+}
+
+bool is_mini_float(DType dtype) { return is_floating(dtype) && dtype_bits(dtype) < 32; }
+
+/// Calls `visit` with a value of the C++ type in which an element lies: of the floats that C++ does
+/// not have, the unsigned integer with their bits.
+template <typename Visit>
+void visit_storage(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kU4:
+    case DType::kU8:
+    case DType::kF8E4M3FN:
+    case DType::kF8E5M2:
+      return visit(uint8_t{});
+    case DType::kS4:
+    case DType::kS8:
+      return visit(int8_t{});
+    case DType::kS16:
+      return visit(int16_t{});
+    case DType::kS32:
+      return visit(int32_t{});
+    case DType::kS64:
+      return visit(int64_t{});
+    case DType::kU16:
+    case DType::kBF16:
+    case DType::kF16:
+      return visit(uint16_t{});
+    case DType::kU32:
+      return visit(uint32_t{});
+    case DType::kU64:
+      return visit(uint64_t{});
+    case DType::kF32:
+      return visit(float{});
+    case DType::kF64:
+      return visit(double{});
   }
-}
-
-template <typename T>
-void narrow_mini(std::span<const double> values, HostArray& array) {
-  const MiniFloat format = mini_float(array.shape().dtype);
-  auto out = array.as<T>();
-  for (size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(encode(values[i], format));
-}
-
-template <typename T>
-void widen_mini(const HostArray& array, std::vector<double>& out) {
-  const MiniFloat format = mini_float(array.shape().dtype);
-  for (T bits : array.as<T>()) out.push_back(decode(bits, format));
 }
 
 }  // namespace
 
 std::vector<double> to_doubles(const HostArray& array) {
+  const DType dtype = array.shape().dtype;
   std::vector<double> out;
   out.reserve(array.shape().elements());
-  switch (array.shape().dtype) {
-    case DType::kBool:
-    case DType::kU4:
-    case DType::kU8:
-      widen<uint8_t>(array, out);
-      break;
-    case DType::kS4:
-    case DType::kS8:
-      widen<int8_t>(array, out);
-      break;
-    case DType::kS16:
-      widen<int16_t>(array, out);
-      break;
-    case DType::kS32:
-      widen<int32_t>(array, out);
-      break;
-    case DType::kS64:
-      widen<int64_t>(array, out);
-      break;
-    case DType::kU16:
-      widen<uint16_t>(array, out);
-      break;
-    case DType::kU32:
-      widen<uint32_t>(array, out);
-      break;
-    case DType::kU64:
-      widen<uint64_t>(array, out);
-      break;
-    case DType::kF8E4M3FN:
-    case DType::kF8E5M2:
-      widen_mini<uint8_t>(array, out);
-      break;
-    case DType::kBF16:
-    case DType::kF16:
-      widen_mini<uint16_t>(array, out);
-      break;
-    case DType::kF32:
-      widen<float>(array, out);
-      break;
-    case DType::kF64:
-      widen<double>(array, out);
-      break;
-  }
+  visit_storage(dtype, [&]<typename T>(T) {
+    if (is_mini_float(dtype)) {
+      const MiniFloat format = mini_float(dtype);
+      for (T bits : array.as<T>()) out.push_back(decode(static_cast<uint32_t>(bits), format));
+    } else {
+      for (T value : array.as<T>()) out.push_back(static_cast<double>(value));
+    }
+  });
   return out;
 }
 
 HostArray from_doubles(Shape shape, std::span<const double> values) {
   HostArray array(std::move(shape));
   CHECK(static_cast<int64_t>(values.size()) == array.shape().elements());
-  switch (array.shape().dtype) {
-    case DType::kBool:
-      for (size_t i = 0; i < values.size(); ++i) array.as<uint8_t>()[i] = values[i] != 0;
-      break;
-    case DType::kS4:
-    case DType::kS8:
-      narrow_integer<int8_t>(values, array);
-      break;
-    case DType::kU4:
-    case DType::kU8:
-      narrow_integer<uint8_t>(values, array);
-      break;
-    case DType::kS16:
-      narrow_integer<int16_t>(values, array);
-      break;
-    case DType::kS32:
-      narrow_integer<int32_t>(values, array);
-      break;
-    case DType::kS64:
-      narrow_integer<int64_t>(values, array);
-      break;
-    case DType::kU16:
-      narrow_integer<uint16_t>(values, array);
-      break;
-    case DType::kU32:
-      narrow_integer<uint32_t>(values, array);
-      break;
-    case DType::kU64:
-      narrow_integer<uint64_t>(values, array);
-      break;
-    case DType::kF8E4M3FN:
-    case DType::kF8E5M2:
-      narrow_mini<uint8_t>(values, array);
-      break;
-    case DType::kBF16:
-    case DType::kF16:
-      narrow_mini<uint16_t>(values, array);
-      break;
-    case DType::kF32:
-      narrow<float>(values, array);
-      break;
-    case DType::kF64:
-      narrow<double>(values, array);
-      break;
-  }
+  const DType dtype = array.shape().dtype;
+  visit_storage(dtype, [&]<typename T>(T) {
+    const auto fill = [&](auto element_of) {
+      std::transform(values.begin(), values.end(), array.as<T>().begin(), element_of);
+    };
+    if constexpr (std::is_floating_point_v<T>) {
+      fill([](double value) { return static_cast<T>(value); });
+    } else if (is_mini_float(dtype)) {
+      fill([format = mini_float(dtype)](double value) {
+        return static_cast<T>(encode(value, format));
+      });
+    } else if (dtype == DType::kBool) {
+      fill([](double value) { return static_cast<T>(value != 0); });
+    } else {
+      fill([dtype](double value) { return to_integer<T>(value, dtype); });
+    }
+  });
   return array;
 }
 
