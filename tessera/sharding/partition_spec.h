@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ class AxisRules {
   AxisRules() = default;
   explicit AxisRules(std::vector<AxisRule> rules, Indivisible indivisible = Indivisible::kKeep)
       : rules_(std::move(rules)), indivisible_(indivisible) {}
+  /// Also of one rule, whose braces could else be a table's as well.
+  AxisRules(std::initializer_list<AxisRule> rules) : rules_(rules) {}
 
   /// The spec of a tensor whose dimensions have these names; "" is a dimension that is never split.
   /// Errors: a name without a rule (names the nearest), a rule that names an axis the mesh does not

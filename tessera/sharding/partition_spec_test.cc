@@ -6,7 +6,9 @@
 namespace tessera {
 namespace {
 
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 const AxisRules& rules() {
   static const AxisRules rules({{"batch", {"data", "fsdp"}},
@@ -46,6 +48,14 @@ TEST(AxisRules, DropAxesOfSizeOneBeforeLookingForConflicts) {
   EXPECT_EQ(resolve({"batch", "embed"}, {{"data", 4}, {"fsdp", 1}, {"tensor", 2}}),
             "[data,tensor]");
   EXPECT_EQ(resolve({"batch", "embed"}, {{"data", 1}, {"fsdp", 1}, {"tensor", 1}}), "[_,_]");
+}
+
+TEST(AxisRules, MayBeATableOfOneRule) {
+  const AxisRules one({{"batch", {"data"}}});
+  const std::vector<AxisRule> expected = {{"batch", {"data"}}};
+  EXPECT_THAT(one.rules(), ElementsAreArray(expected));
+  EXPECT_THAT(AxisRules(expected).rules(), ElementsAreArray(expected));
+  EXPECT_THAT(AxisRules({{"batch", {"data"}}, {"norm", {}}}).rules(), SizeIs(2));
 }
 
 TEST(AxisRules, UnknownNamesAndAxesAreErrors) {
