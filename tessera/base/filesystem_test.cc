@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/faulty_filesystem.h"
+#include "tessera/base/testing.h"
 
 namespace tessera {
 namespace {
@@ -12,22 +13,15 @@ using ::testing::HasSubstr;
 
 class FileSystemTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = join_path(::testing::TempDir(), str_cat("filesystem_test_", test->name()));
-    ASSERT_TRUE(disk_.remove_tree(root_).ok());
-    ASSERT_TRUE(disk_.create_dirs(root_).ok());
-  }
-  void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
-
   std::string path(std::string_view name) const { return join_path(root_, name); }
   Status write(FileSystem& system, std::string_view name, std::string_view text) {
     return system.write_file(path(name), {std::as_bytes(std::span(text))});
   }
 
+  TempFolder folder_;
   PosixFileSystem disk_;
   FaultyFileSystem faulty_{disk_};
-  std::string root_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(FileSystemTest, ReadsBackWhatWasWritten) {

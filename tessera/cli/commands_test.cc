@@ -10,6 +10,7 @@
 #include "tessera/base/json.h"
 #include "tessera/base/log.h"
 #include "tessera/base/strings.h"
+#include "tessera/base/testing.h"
 #include "tessera/ckpt/sample_state.h"
 #include "tessera/cli/command.h"
 #include "tessera/cli/help.h"
@@ -33,15 +34,8 @@ Outcome run(const std::vector<std::string>& arguments) {
 /// A folder of its own for each test; the log is kept apart from the results.
 class Commands : public ::testing::Test {
  protected:
-  Commands() : root_(str_cat(::testing::TempDir(), "/commands_test_", getpid())) {
-    CHECK(disk_.remove_tree(root_).ok() && disk_.create_dirs(root_).ok());
-  }
-  ~Commands() override { (void)disk_.remove_tree(root_); }
-
-  std::string at(const std::string& name) const { return join_path(root_, name); }
-  void write(const std::string& name, std::string_view text) {
-    ASSERT_TRUE(disk_.write_file_atomic(at(name), text).ok());
-  }
+  std::string at(const std::string& name) const { return folder_ / name; }
+  void write(const std::string& name, std::string_view text) { folder_.write(name, text); }
 
   void save_checkpoints(const std::vector<int64_t>& steps) {
     const CheckpointManager manager(disk_, at("run/checkpoints"));
@@ -64,7 +58,7 @@ class Commands : public ::testing::Test {
   PosixFileSystem disk_;
 
  private:
-  std::string root_;
+  TempFolder folder_;
   std::string logged_;
   FakeClock clock_;
   LogSink sink_{[this](std::string_view text) { logged_ += text; }, clock_};

@@ -1,46 +1,19 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tessera/base/filesystem.h"
+#include "tessera/base/testing.h"
 #include "tessera/data/permutation.h"
 #include "tessera/data/token_store.h"
 #include "tessera/data/token_store_writer.h"
 
 namespace tessera {
-
-/// A folder of its own, removed at the end.
-class TempFolder {
- public:
-  TempFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "tessera-data-XXXXXX";
-    path_ = mkdtemp(name.data());
-  }
-  ~TempFolder() { std::filesystem::remove_all(path_); }
-  TempFolder(const TempFolder&) = delete;
-
-  std::string operator/(std::string_view name) const { return join_path(path_, name); }
-  const std::string& path() const { return path_; }
-
-  /// Writes a file below the folder, with the folders it needs, and returns its path.
-  std::string write(std::string_view name, std::string_view text) const {
-    const std::string path = *this / name;
-    std::filesystem::create_directories(parent_path(path));
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string file_text(const std::string& path) {
   PosixFileSystem files;

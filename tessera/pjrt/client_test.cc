@@ -3,11 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <numeric>
-
 #include "tessera/pjrt/testing.h"
 
 namespace tessera::pjrt {
@@ -185,20 +180,8 @@ TEST_F(ClientTest, CallsBackWhenReady) {
   const Executable add = compile(kAdd, {0});
   const std::vector<std::vector<const Buffer*>> arguments = {{&a, &b}};
   const auto result = add.execute(arguments);
-  std::mutex mutex;
-  std::condition_variable changed;
-  int calls = 0;
-  ASSERT_TRUE(result->done[0]
-                  .on_ready([&](const Status& status) {
-                    std::lock_guard lock(mutex);
-                    EXPECT_TRUE(status.ok()) << status;
-                    ++calls;
-                    changed.notify_all();
-                  })
-                  .ok());
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return calls > 0; });
-  EXPECT_EQ(calls, 1);
+  const Status status = testing::await_callback(result->done[0]);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(ClientTest, TellsWhatAProgramNeeds) {

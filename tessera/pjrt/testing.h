@@ -1,5 +1,7 @@
 #pragma once
 
+#include <future>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,16 @@ Result<Client*> test_client();
 /// Compiles the module `text` for one device, runs its @main on `inputs`, and returns the outputs.
 Result<std::vector<HostArray>> run_stablehlo(std::string_view text,
                                              std::span<const HostArray> inputs);
+
+/// Waits for the callback of `source.on_ready()`, and returns the status that it got. A second call
+/// ends the program.
+template <typename Source>
+Status await_callback(const Source& source) {
+  const auto promise = std::make_shared<std::promise<Status>>();
+  std::future<Status> called = promise->get_future();
+  RETURN_IF_ERROR(source.on_ready([promise](const Status& status) { promise->set_value(status); }));
+  return called.get();
+}
 
 }  // namespace tessera::pjrt::testing
 

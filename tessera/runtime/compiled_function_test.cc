@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tessera/runtime/jit.h"
-#include "tessera/runtime/testing.h"
+#include "tessera/runtime/runtime_fixture.h"
 #include "tessera/sharding/shardy.h"
 
 namespace tessera {
@@ -16,38 +16,18 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::iota;
+using testing::message;
 using testing::sharded;
 using testing::test_mesh;
 
-HostArray iota(Dims dims, float scale = 1) {
-  HostArray array(Shape{DType::kF32, std::move(dims)});
-  float next = 0;
-  for (float& value : array.as<float>()) value = scale * next++;
-  return array;
-}
-
-std::string message(const Status& status) { return std::string(status.message()); }
-
-class CompiledFunctionTest : public ::testing::Test {
+class CompiledFunctionTest : public testing::RuntimeTest {
  protected:
-  void SetUp() override {
-    TESSERA_SKIP_WITHOUT_PLUGIN();
-    auto runtime = testing::test_runtime();
-    ASSERT_TRUE(runtime.ok()) << runtime.status();
-    runtime_ = *std::move(runtime);
-  }
-  Array put(const HostArray& value, const NamedSharding& sharding) {
-    auto array = Array::from_host(*runtime_, value, sharding);
-    CHECK_MSG(array.ok(), array.status().ToString());
-    return *array;
-  }
   CompiledFunction compile(Program program) {
     auto function = CompiledFunction::compile(*runtime_, std::move(program));
     CHECK_MSG(function.ok(), function.status().ToString());
     return *function;
   }
-
-  std::unique_ptr<Runtime> runtime_;
 };
 
 std::string attribute(const NamedSharding& sharding, int rank) {

@@ -2,16 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
-#include "tessera/base/filesystem.h"
 #include "tessera/base/json.h"
 #include "tessera/base/log.h"
+#include "tessera/base/testing.h"
 #include "tessera/train/metrics_console.h"
 #include "tessera/train/metrics_json.h"
 #include "tessera/train/metrics_tensorboard.h"
@@ -36,21 +35,6 @@ StepMetrics step(int64_t number) {
           .tokens = 8192,
           .extra = {}};
 }
-
-/// A folder of its own for one test, gone at its end; names in it are relative.
-class TempFolder {
- public:
-  TempFolder() : root_(::testing::TempDir() + "/metrics_test_" + std::to_string(getpid())) {
-    CHECK(disk.remove_tree(root_).ok() && disk.create_dirs(root_).ok());
-  }
-  ~TempFolder() { (void)disk.remove_tree(root_); }
-  std::string at(const std::string& name) const { return join_path(root_, name); }
-
-  PosixFileSystem disk;
-
- private:
-  std::string root_;
-};
 
 struct Capture {
   FakeClock clock;
@@ -114,7 +98,7 @@ TEST(ConsoleMetrics, ATerminalHasARowThatFitsAndIsGoneAtTheEnd) {
 TEST(JsonMetrics, EveryStepAndValidationIsALine) {
   TempFolder files;
   FakeClock clock;
-  auto sink = make_json_sink(files.at("run/metrics.jsonl"), 0, kFacts, files.disk, clock);
+  auto sink = make_json_sink(files / "run/metrics.jsonl", 0, kFacts, files.disk(), clock);
   ASSERT_TRUE(sink.ok()) << sink.status();
   ASSERT_TRUE((*sink)->step(step(1)).ok());
   ASSERT_TRUE(
@@ -123,7 +107,7 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
           .ok());
   ASSERT_TRUE((*sink)->finish().ok());
   EXPECT_EQ(
-      *files.disk.read_file(files.at("run/metrics.jsonl")),
+      *files.disk().read_file(files / "run/metrics.jsonl"),
       R"({"step":1,"time":1700000000.0,"loss":4.125,"learning_rate":0.0003,"grad_norm":1.5,"step_ms":2000.0,)"
       R"("tokens":8192,"tokens_per_second":4096.0,"tflops_per_device":0.25,"gemm_peak_share":0.25})"
       "\n"
@@ -135,11 +119,11 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
 TEST(JsonMetrics, ANumberThatIsNotFiniteIsNull) {
   TempFolder files;
   FakeClock clock;
-  auto sink = *make_json_sink(files.at("metrics.jsonl"), 0, kFacts, files.disk, clock);
+  auto sink = *make_json_sink(files / "metrics.jsonl", 0, kFacts, files.disk(), clock);
   StepMetrics metrics = step(1);
   metrics.loss = std::numeric_limits<double>::quiet_NaN();
   ASSERT_TRUE(sink->step(metrics).ok());
-  EXPECT_TRUE(Json::parse(*files.disk.read_file(files.at("metrics.jsonl")))["loss"].is_null());
+  EXPECT_TRUE(Json::parse(*files.disk().read_file(files / "metrics.jsonl"))["loss"].is_null());
 }
 
 std::vector<int64_t> steps_in(FileSystem& files, const std::string& path) {
@@ -154,48 +138,48 @@ std::vector<int64_t> steps_in(FileSystem& files, const std::string& path) {
 TEST(JsonMetrics, AResumedRunHasEveryStepOnce) {
   TempFolder files;
   FakeClock clock;
-  auto first = *make_json_sink(files.at("metrics.jsonl"), 0, kFacts, files.disk, clock);
+  auto first = *make_json_sink(files / "metrics.jsonl", 0, kFacts, files.disk(), clock);
   for (int64_t number = 1; number <= 5; ++number) ASSERT_TRUE(first->step(step(number)).ok());
   first.reset();
-  auto torn = *files.disk.append_file(files.at("metrics.jsonl"));
+  auto torn = *files.disk().append_file(files / "metrics.jsonl");
   ASSERT_TRUE(torn->append("{\"step\":6,\"ti").ok());
   ASSERT_TRUE(torn->close().ok());
 
-  auto second = *make_json_sink(files.at("metrics.jsonl"), 3, kFacts, files.disk, clock);
-  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 2, 3));
+  auto second = *make_json_sink(files / "metrics.jsonl", 3, kFacts, files.disk(), clock);
+  EXPECT_THAT(steps_in(files.disk(), files / "metrics.jsonl"), ElementsAre(1, 2, 3));
   ASSERT_TRUE(second->step(step(4)).ok());
-  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(steps_in(files.disk(), files / "metrics.jsonl"), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(JsonMetrics, ATornLineIsCutOffEvenWhenNoStepIs) {
   TempFolder files;
   FakeClock clock;
-  auto torn = *files.disk.create_file(files.at("metrics.jsonl"));
+  auto torn = *files.disk().create_file(files / "metrics.jsonl");
   ASSERT_TRUE(torn->append("{\"step\":1}\n{\"st").ok());
-  auto sink = *make_json_sink(files.at("metrics.jsonl"), 5, kFacts, files.disk, clock);
+  auto sink = *make_json_sink(files / "metrics.jsonl", 5, kFacts, files.disk(), clock);
   ASSERT_TRUE(sink->step(step(6)).ok());
-  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 6));
+  EXPECT_THAT(steps_in(files.disk(), files / "metrics.jsonl"), ElementsAre(1, 6));
 }
 
 TEST(JsonMetrics, ADamagedLineCostsNoOtherLine) {
   TempFolder files;
   FakeClock clock;
-  auto damaged = *files.disk.create_file(files.at("metrics.jsonl"));
+  auto damaged = *files.disk().create_file(files / "metrics.jsonl");
   ASSERT_TRUE(damaged->append("{\"step\":1}\n\xff{\"step\":2}\n\n[2]\n{\"step\":3}\n").ok());
-  auto sink = *make_json_sink(files.at("metrics.jsonl"), 5, kFacts, files.disk, clock);
-  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1, 3));
+  auto sink = *make_json_sink(files / "metrics.jsonl", 5, kFacts, files.disk(), clock);
+  EXPECT_THAT(steps_in(files.disk(), files / "metrics.jsonl"), ElementsAre(1, 3));
 }
 
 TEST(JsonMetrics, ANewRunStartsANewFile) {
   TempFolder files;
   FakeClock clock;
-  ASSERT_TRUE((*make_json_sink(files.at("metrics.jsonl"), 0, kFacts, files.disk, clock))
+  ASSERT_TRUE((*make_json_sink(files / "metrics.jsonl", 0, kFacts, files.disk(), clock))
                   ->step(step(1))
                   .ok());
-  ASSERT_TRUE((*make_json_sink(files.at("metrics.jsonl"), 0, kFacts, files.disk, clock))
+  ASSERT_TRUE((*make_json_sink(files / "metrics.jsonl", 0, kFacts, files.disk(), clock))
                   ->step(step(1))
                   .ok());
-  EXPECT_THAT(steps_in(files.disk, files.at("metrics.jsonl")), ElementsAre(1));
+  EXPECT_THAT(steps_in(files.disk(), files / "metrics.jsonl"), ElementsAre(1));
 }
 
 TEST(TensorBoardMetrics, EachStartMakesAFileOfItsOwnThatSortsAfterTheLast) {
@@ -203,8 +187,8 @@ TEST(TensorBoardMetrics, EachStartMakesAFileOfItsOwnThatSortsAfterTheLast) {
   FakeClock clock;
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE(
-        make_tensorboard_sink(files.at("run/tensorboard"), i, kFacts, files.disk, clock).ok());
-  const auto listed = *files.disk.list(files.at("run/tensorboard"));
+        make_tensorboard_sink(files / "run/tensorboard", i, kFacts, files.disk(), clock).ok());
+  const auto listed = *files.disk().list(files / "run/tensorboard");
   ASSERT_EQ(listed.size(), 3u);
   for (size_t i = 0; i < listed.size(); ++i) {
     EXPECT_THAT(listed[i].name, HasSubstr(str_cat("events.out.tfevents.1700000000.", i, ".")));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include "tessera/base/testing.h"
 
 namespace tessera {
 namespace {
@@ -13,8 +13,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(RunLock, IsHeldByOneUntilThatOneIsGone) {
-  const std::string folder = ::testing::TempDir() + "/run_lock_test_" + std::to_string(getpid());
-  std::filesystem::create_directories(folder);
+  const TempFolder temp;
+  const std::string& folder = temp.path();
   {
     const auto first = RunLock::take(folder);
     ASSERT_TRUE(first.ok()) << first.status();
@@ -24,7 +24,6 @@ TEST(RunLock, IsHeldByOneUntilThatOneIsGone) {
                 AllOf(HasSubstr(folder), HasSubstr(std::to_string(getpid()))));
   }
   EXPECT_TRUE(RunLock::take(folder).ok());
-  std::filesystem::remove_all(folder);
 }
 
 TEST(RunLock, NamesTheFileThatCannotBeOpened) {
