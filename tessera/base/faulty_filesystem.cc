@@ -54,6 +54,22 @@ class FaultyWritableFile final : public WritableFile {
   std::unique_ptr<WritableFile> base_;
 };
 
+class CountedReadableFile final : public ReadableFile {
+ public:
+  CountedReadableFile(FaultyFileSystem& system, std::unique_ptr<ReadableFile> base)
+      : system_(system), base_(std::move(base)) {}
+
+  int64_t size_bytes() const override { return base_->size_bytes(); }
+  Status read_at(int64_t offset, std::span<std::byte> out) const override {
+    system_.bytes_read_ += static_cast<int64_t>(out.size());
+    return base_->read_at(offset, out);
+  }
+
+ private:
+  FaultyFileSystem& system_;
+  const std::unique_ptr<ReadableFile> base_;
+};
+
 void FaultyFileSystem::fail_operation(int64_t index, Status status) {
   const std::lock_guard lock(mutex_);
   failures_[index] = std::move(status);
@@ -131,7 +147,8 @@ void FaultyFileSystem::move_pending(const std::string& from, const std::string& 
 
 Result<std::unique_ptr<ReadableFile>> FaultyFileSystem::open_file(const std::string& path) {
   RETURN_IF_ERROR(check_alive());
-  return base_.open_file(path);
+  ASSIGN_OR_RETURN(auto file, base_.open_file(path));
+  return std::make_unique<CountedReadableFile>(*this, std::move(file));
 }
 
 Result<std::unique_ptr<WritableFile>> FaultyFileSystem::open_to_write(const std::string& path,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,8 @@ class FaultyFileSystem final : public FileSystem {
   Status lose_unsynced();
 
   int64_t operations() const;
+  /// Through read_at() of every file opened here.
+  int64_t bytes_read() const { return bytes_read_; }
   bool crashed() const;
 
   Result<std::unique_ptr<ReadableFile>> open_file(const std::string& path) override;
@@ -54,6 +57,7 @@ class FaultyFileSystem final : public FileSystem {
 
  private:
   friend class FaultyWritableFile;
+  friend class CountedReadableFile;
   /// A name that the next sync_dir of its directory makes durable.
   struct PendingName {
     std::string path;
@@ -71,6 +75,7 @@ class FaultyFileSystem final : public FileSystem {
   Status truncate(const std::string& path, int64_t size_bytes);
 
   FileSystem& base_;
+  std::atomic<int64_t> bytes_read_ = 0;
   mutable std::mutex mutex_;  // guards what follows
   int64_t operations_ = 0;
   std::optional<int64_t> crash_at_;

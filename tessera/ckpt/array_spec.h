@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tessera/base/status.h"
-#include "tessera/ckpt/box.h"
+#include "tessera/ckpt/grid.h"
 #include "tessera/ir/shape.h"
 
 namespace tessera {

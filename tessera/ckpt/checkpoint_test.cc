@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/crc32c.h"
-#include "tessera/base/faulty_filesystem.h"
 #include "tessera/base/json.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/testing.h"
 
 namespace tessera {
 namespace {
@@ -23,15 +23,8 @@ bool same_bytes(const HostArray& a, const HostArray& b) {
   return a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
-class CheckpointTest : public ::testing::Test {
+class CheckpointTest : public ScratchTest {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = sample::scratch_folder(test->name());
-    ASSERT_TRUE(disk_.remove_tree(root_).ok());
-  }
-  void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
-
   std::unique_ptr<CheckpointReader> save_and_open(int64_t step, std::vector<ArraySpec> specs) {
     const Status status = sample::save(manager(), sample::request(step, std::move(specs)));
     EXPECT_TRUE(status.ok()) << status;
@@ -40,10 +33,6 @@ class CheckpointTest : public ::testing::Test {
     return *std::move(reader);
   }
   CheckpointManager manager() { return CheckpointManager(disk_, root_); }
-
-  PosixFileSystem posix_;
-  FaultyFileSystem disk_{posix_};  // without faults: it does not wait for syncs
-  std::string root_;
 };
 
 TEST_F(CheckpointTest, EveryDtypeComesBackBitForBit) {
@@ -72,7 +61,7 @@ TEST_F(CheckpointTest, EveryRegionComesBack) {
         HostArray part(Shape{spec.shape.dtype, box.dims});
         const Status status = reader->read_region(spec.name, box, part.bytes());
         ASSERT_TRUE(status.ok()) << status;
-        ASSERT_TRUE(same_bytes(part, sample::part_of(all, box))) << spec.name << to_string(box);
+        ASSERT_TRUE(same_bytes(part, slice(all, box))) << spec.name << to_string(box);
       }
     }
   }
@@ -86,7 +75,7 @@ TEST_F(CheckpointTest, OnlyThePiecesThatARegionTouchesAreRead) {
   const Box half{{0, 512}, {512, 512}};
   HostArray part(Shape{DType::kF32, half.dims});
   ASSERT_TRUE(reader->read_region("w", half, part.bytes()).ok());
-  EXPECT_TRUE(same_bytes(part, sample::part_of(sample::values_of(spec), half)));
+  EXPECT_TRUE(same_bytes(part, slice(sample::values_of(spec), half)));
   EXPECT_GE(reader->bytes_read(), part.shape().host_bytes());
   EXPECT_LE(reader->bytes_read(), part.shape().host_bytes() * 105 / 100);
 }
@@ -146,7 +135,7 @@ TEST_F(CheckpointTest, WrongShardsAreRefused) {
   EXPECT_THAT(message((*writer)->write_shard("params.x", {{0}, {4}}, bytes)),
               HasSubstr("params.x"));
   EXPECT_THAT(message((*writer)->write_shard("params.w", {{1, 0}, {2, 4}}, bytes)),
-              HasSubstr("[1:3,0:4] of params.w f32[4,4] is not one of its chunks of [2,4]"));
+              HasSubstr("[1:3, 0:4] of params.w f32[4,4] is not one of its chunks of [2,4]"));
   EXPECT_THAT(message((*writer)->write_shard("params.b", {{0}, {4}}, bytes)),
               HasSubstr("has 32 bytes instead of 8"));
   ASSERT_TRUE((*writer)->write_shard("params.w", {{0, 0}, {2, 4}}, bytes).ok());

@@ -62,13 +62,8 @@ uint32_t append_piece(const ArraySpec& spec, const Box& chunk, std::span<const s
   const std::span<std::byte> piece = out->extend(spec.piece_bytes());
   const Box stored = piece_box(spec, n);
   const Box present{Dims(chunk.dims.size(), 0), chunk.dims};
-  const std::optional<Box> part = intersect(stored, present);
-  if (part != stored) std::fill(piece.begin(), piece.end(), std::byte{0});
-  if (part) {
-    const Box within = relative_to(*part, stored.start);
-    copy_box(part->dims, dtype_host_bytes(spec.shape.dtype), data.data(), {chunk.dims, part->start},
-             piece.data(), {stored.dims, within.start});
-  }
+  if (intersect(stored, present) != stored) std::fill(piece.begin(), piece.end(), std::byte{0});
+  copy_overlap({present, data.data()}, {stored, piece.data()}, dtype_host_bytes(spec.shape.dtype));
   host_to_stored(spec.shape.dtype, piece);
   const uint32_t crc = crc32c(piece);
   out->append_number(crc);
@@ -170,6 +165,19 @@ class PieceReader {
   /// Of the pieces verified so far, in the order they were read: write_chunk_file's result when
   /// that were all.
   uint32_t checksum() const { return spec_.inner_chunk_shape.empty() ? last_crc_ : checksum_; }
+  /// The same of all pieces as the file has their checksums, read or not: with it a part of a file
+  /// is known to be of the right file as surely as the whole is.
+  Result<uint32_t> stored_checksum() {
+    const int64_t stride = spec_.piece_bytes() + kChecksumBytes;
+    uint32_t checksum = 0;
+    for (int64_t n = 0; n < spec_.pieces_per_chunk(); ++n) {
+      uint32_t stored = 0;
+      const auto bytes = std::as_writable_bytes(std::span(&stored, 1));
+      RETURN_IF_ERROR(read((n + 1) * stride - kChecksumBytes, bytes));
+      checksum = crc32c(bytes, checksum);
+    }
+    return checksum;
+  }
 
  private:
   Status read(int64_t offset, std::span<std::byte> out) {
@@ -212,20 +220,16 @@ std::vector<int64_t> pieces_touched(const ArraySpec& spec, const Box& wanted) {
 
 /// Copies what of piece `n` lies in the destination.
 void place_piece(const ArraySpec& spec, const Box& chunk, int64_t n, std::span<std::byte> piece,
-                 const Destination& to) {
+                 const HostBox& to) {
   stored_to_host(spec.shape.dtype, piece);
   Box global = piece_box(spec, n);
   for (size_t i = 0; i < global.start.size(); ++i) global.start[i] += chunk.start[i];
-  const std::optional<Box> part = intersect(global, to.box);
-  if (!part) return;
-  const Box in_piece = relative_to(*part, global.start), in_out = relative_to(*part, to.box.start);
-  copy_box(part->dims, dtype_host_bytes(spec.shape.dtype), piece.data(),
-           {global.dims, in_piece.start}, to.bytes, {to.box.dims, in_out.start});
+  copy_overlap({global, piece.data()}, to, dtype_host_bytes(spec.shape.dtype));
 }
 
 /// Where a chunk in one piece can be read in place: the memory of the destination that it fills,
 /// else nothing.
-std::span<std::byte> direct_target(const ArraySpec& spec, const Box& chunk, const Destination& to) {
+std::span<std::byte> direct_target(const ArraySpec& spec, const Box& chunk, const HostBox& to) {
   if (!goes_out_as_it_is(spec, chunk) || intersect(chunk, to.box) != chunk ||
       !is_contiguous(chunk.dims, to.box.dims)) {
     return {};
@@ -243,7 +247,7 @@ int64_t pieces_per_transfer(const ArraySpec& spec) {
 }
 
 Status read_in_groups(PieceReader& reader, const ArraySpec& spec, const Box& chunk,
-                      std::span<const int64_t> pieces, const Destination& to) {
+                      std::span<const int64_t> pieces, const HostBox& to) {
   const int64_t most = pieces_per_transfer(spec);
   Buffer buffer(most * (spec.piece_bytes() + kChecksumBytes));
   for (size_t i = 0; i < pieces.size();) {
@@ -274,7 +278,7 @@ Result<uint32_t> write_chunk_file(FileSystem& files, const std::string& path, co
 }
 
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                       const Box& chunk, uint32_t checksum, const Destination& to,
+                       const Box& chunk, uint32_t checksum, const HostBox& to,
                        int64_t* bytes_read) {
   const std::optional<Box> wanted = intersect(chunk, to.box);
   if (!wanted) return absl::OkStatus();
@@ -287,10 +291,13 @@ Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySp
   const std::span<std::byte> direct = direct_target(spec, chunk, to);
   const Status status =
       !direct.empty() ? reader.read_whole(direct) : read_in_groups(reader, spec, chunk, pieces, to);
+  Result<uint32_t> found = reader.checksum();
+  const bool in_part = static_cast<int64_t>(pieces.size()) < spec.pieces_per_chunk();
+  if (status.ok() && in_part) found = reader.stored_checksum();
   *bytes_read += reader.bytes_read();
   RETURN_IF_ERROR(status);
-  if (static_cast<int64_t>(pieces.size()) < spec.pieces_per_chunk()) return absl::OkStatus();
-  return compare_checksum(path, reader.checksum(), checksum);
+  RETURN_IF_ERROR(found.status());
+  return compare_checksum(path, *found, checksum);
 }
 
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,

@@ -18,18 +18,11 @@ namespace tessera {
 Result<uint32_t> write_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
                                   const Box& chunk, std::span<const std::byte> data);
 
-/// A dense array in memory that stands for `box` of the global array.
-struct Destination {
-  Box box;
-  std::byte* bytes;
-};
-
 /// Reads of the chunk `chunk` (its box within the array) what lies in `to.box`, piece by piece,
 /// verifies every piece read and adds the bytes read from the file to `*bytes_read`. DATA_LOSS when
-/// the file is not as it was written, checking against `checksum` where the whole chunk is read.
+/// the file is not as it was written, or is not the one with `checksum`.
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                       const Box& chunk, uint32_t checksum, const Destination& to,
-                       int64_t* bytes_read);
+                       const Box& chunk, uint32_t checksum, const HostBox& to, int64_t* bytes_read);
 
 /// Reads all of it and compares every checksum; DATA_LOSS names what is wrong.
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,

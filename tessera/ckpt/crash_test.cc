@@ -5,22 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/base/faulty_filesystem.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/testing.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
 
-class CrashTest : public ::testing::TestWithParam<bool> {
+class CrashTest : public ScratchTest, public ::testing::WithParamInterface<bool> {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = sample::scratch_folder(test->name());
-    start_afresh();
-  }
-  void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
+  void SetUp() override { start_afresh(); }
 
   void start_afresh() {
     ASSERT_TRUE(disk_.remove_tree(root_).ok());
@@ -53,10 +48,6 @@ class CrashTest : public ::testing::TestWithParam<bool> {
     if (!GetParam()) return;
     ASSERT_TRUE(faulty.lose_unsynced().ok());
   }
-
-  PosixFileSystem posix_;
-  FaultyFileSystem disk_{posix_};  // without faults: it does not wait for syncs
-  std::string root_;
 };
 
 TEST_P(CrashTest, SavingCutOffAnywhereLeavesTheOldOrTheNewCheckpoint) {

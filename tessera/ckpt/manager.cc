@@ -28,6 +28,12 @@ bool is_leftover(std::string_view name) {
   return false;
 }
 
+/// Why a checkpoint is not taken; nothing when its status is OK.
+std::optional<std::string> reason_of(const Status& status) {
+  if (status.ok()) return std::nullopt;
+  return std::string(status.message());
+}
+
 /// The entries of the directory; none when it does not exist.
 Result<std::vector<FileInfo>> entries_of(FileSystem& files, const std::string& directory) {
   Result<std::vector<FileInfo>> entries = files.list(directory);
@@ -65,22 +71,29 @@ Result<std::vector<int64_t>> CheckpointManager::list() const {
   return steps;
 }
 
-Status CheckpointManager::check(int64_t step, CheckDepth depth) const {
+Result<std::unique_ptr<CheckpointReader>> CheckpointManager::open_checked(int64_t step,
+                                                                          CheckDepth depth) const {
   const std::string folder = checkpoint_folder(directory_, step);
-  ASSIGN_OR_RETURN(const auto reader, CheckpointReader::open(files_, folder));
+  ASSIGN_OR_RETURN(auto reader, CheckpointReader::open(files_, folder));
   if (reader->manifest().step != step) {
     return data_loss(folder, ": its manifest is that of step ", reader->manifest().step);
   }
   std::vector<Damage> damages = reader->check_files(/*only_first=*/true);
+  if (damages.empty() && depth == CheckDepth::kMetadata) damages = reader->check_metadata();
   if (damages.empty() && depth == CheckDepth::kContents) damages = reader->verify(*pool_);
   for (const Damage& damage : damages) {  // what cannot be read now must not be taken for damaged
     if (damage.code != absl::StatusCode::kDataLoss)
       return Status(damage.code, describe({&damage, 1}));
   }
-  return damages.empty() ? absl::OkStatus() : data_loss(describe(damages));
+  if (!damages.empty()) return data_loss(describe(damages));
+  return reader;
 }
 
-Result<LatestCheckpoint> CheckpointManager::latest(CheckDepth depth) const {
+Status CheckpointManager::check(int64_t step, CheckDepth depth) const {
+  return open_checked(step, depth).status();
+}
+
+Result<LatestCheckpoint> CheckpointManager::find_latest(const WhyNot& why_not) const {
   LatestCheckpoint latest;
   ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
   for (const FileInfo& entry : entries) {
@@ -91,15 +104,32 @@ Result<LatestCheckpoint> CheckpointManager::latest(CheckDepth depth) const {
   }
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
   for (size_t i = steps.size(); i-- > 0;) {
-    const Status status = check(steps[i], depth);
-    if (status.ok()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> reason, why_not(steps[i]));
+    if (!reason) {
       latest.step = steps[i];
       break;
     }
-    latest.skipped.push_back(
-        {checkpoint_folder(directory_, steps[i]), std::string(status.message())});
+    latest.skipped.push_back({checkpoint_folder(directory_, steps[i]), *reason});
   }
   return latest;
+}
+
+Result<LatestCheckpoint> CheckpointManager::latest(CheckDepth depth) const {
+  return find_latest([&](int64_t step) { return reason_of(check(step, depth)); });
+}
+
+Result<LatestCheckpoint> CheckpointManager::read_latest(
+    const std::function<Status(const CheckpointReader& reader)>& read) const {
+  return find_latest([&](int64_t step) -> Result<std::optional<std::string>> {
+    const auto reader = open_checked(step, CheckDepth::kMetadata);
+    if (!reader.ok()) return reason_of(reader.status());
+    const Status status = read(**reader);
+    if (!status.ok() && !absl::IsDataLoss(status)) return status;
+    if (status.ok()) return std::nullopt;
+    // All that is damaged, as latest() says it, and not only what was met first.
+    const Status all = check(step, CheckDepth::kContents);
+    return reason_of(all.ok() ? status : all);
+  });
 }
 
 std::optional<int64_t> CheckpointManager::good_before(int64_t step, CheckDepth depth) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@ namespace tessera {
 /// How closely to look before a checkpoint is called good.
 enum class CheckDepth {
   kFiles,     // the manifest is whole, every file is there and has its size
+  kMetadata,  // and the texts beside the chunks are as they were written
   kContents,  // and every byte is as it was written: reads everything
 };
 
@@ -55,6 +57,12 @@ class CheckpointManager {
   Result<std::vector<int64_t>> list() const;
   /// The newest good checkpoint, and why others were not taken.
   Result<LatestCheckpoint> latest(CheckDepth depth = CheckDepth::kContents) const;
+  /// Gives the newest checkpoint that looks good to `read`, and, when that finds it damaged while
+  /// reading (DATA_LOSS), the next older one, until one was read. So what is read is verified, and
+  /// read once: as latest() says, but for the contents of what `read` does not ask for. Any other
+  /// error of `read` ends this.
+  Result<LatestCheckpoint> read_latest(
+      const std::function<Status(const CheckpointReader& reader)>& read) const;
   /// The newest good checkpoint before `step`; none when there is none.
   std::optional<int64_t> good_before(int64_t step, CheckDepth depth) const;
 
@@ -82,6 +90,12 @@ class CheckpointManager {
   Result<std::vector<int64_t>> prune() const;
 
  private:
+  /// A checkpoint that check() finds good.
+  Result<std::unique_ptr<CheckpointReader>> open_checked(int64_t step, CheckDepth depth) const;
+  /// Tries the checkpoints, the newest first, until `why_not` has nothing against one; its errors
+  /// end the search.
+  using WhyNot = std::function<Result<std::optional<std::string>>(int64_t step)>;
+  Result<LatestCheckpoint> find_latest(const WhyNot& why_not) const;
   Status remove(int64_t step) const;
   std::string hint(int64_t damaged_step) const;
 

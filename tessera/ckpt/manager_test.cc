@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/base/faulty_filesystem.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/testing.h"
 
 namespace tessera {
 namespace {
@@ -16,15 +16,8 @@ using ::testing::IsEmpty;
 
 std::string message(const Status& status) { return std::string(status.message()); }
 
-class ManagerTest : public ::testing::Test {
+class ManagerTest : public ScratchTest {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = sample::scratch_folder(test->name());
-    ASSERT_TRUE(disk_.remove_tree(root_).ok());
-  }
-  void TearDown() override { EXPECT_TRUE(disk_.remove_tree(root_).ok()); }
-
   CheckpointManager manager(RetentionPolicy policy = {}) {
     return CheckpointManager(disk_, root_, policy);
   }
@@ -51,10 +44,6 @@ class ManagerTest : public ::testing::Test {
     }
     return files;
   }
-
-  PosixFileSystem posix_;
-  FaultyFileSystem disk_{posix_};  // without faults: it does not wait for syncs
-  std::string root_;
 };
 
 TEST_F(ManagerTest, FindsNothingWhereNothingIs) {
@@ -99,6 +88,71 @@ TEST_F(ManagerTest, LatestSkipsTheIncompleteAndTheDamagedAndSaysWhy) {
   EXPECT_EQ(manager().latest(CheckDepth::kFiles)->step, 3) << "sizes do not show a flipped bit";
 }
 
+// Reads every array of the checkpoint, as a restore does.
+Status read_all(const CheckpointReader& reader) {
+  for (const ArrayRecord& array : reader.manifest().arrays) {
+    RETURN_IF_ERROR(reader.read_array(array.spec.name).status());
+  }
+  return absl::OkStatus();
+}
+
+TEST_F(ManagerTest, ReadsTheNewestOnceAndFallsBackWhereReadingFindsDamage) {
+  for (int64_t step : {1, 2, 3}) save(step);
+  std::string bytes = read("3/state/params/w/c.1.0");
+  bytes[2] = static_cast<char>(bytes[2] ^ 1);
+  write("3/state/params/w/c.1.0", bytes);
+  const int64_t before = disk_.bytes_read();
+  std::vector<int64_t> tried;
+  const auto latest = manager().read_latest([&](const CheckpointReader& reader) {
+    tried.push_back(reader.manifest().step);
+    return read_all(reader);
+  });
+  const int64_t read_with_damage = disk_.bytes_read() - before;
+  ASSERT_TRUE(latest.ok()) << latest.status();
+  EXPECT_EQ(latest->step, 2);
+  EXPECT_THAT(tried, ElementsAre(3, 2));
+  const auto verified = manager().latest();
+  ASSERT_EQ(latest->skipped.size(), 1U);
+  EXPECT_EQ(latest->skipped[0].reason, verified->skipped[0].reason) << "the same words";
+  EXPECT_THAT(latest->skipped[0].reason,
+              AllOf(HasSubstr("3/state/params/w/c.1.0: piece 0 has CRC-32C"),
+                    HasSubstr("parameter params.w")));
+  // Undamaged, the data is read no more often than by the reader alone.
+  bytes[2] = static_cast<char>(bytes[2] ^ 1);
+  write("3/state/params/w/c.1.0", bytes);
+  const int64_t start = disk_.bytes_read();
+  ASSERT_TRUE(read_all(**manager().open(3)).ok());
+  const int64_t once = disk_.bytes_read() - start;
+  EXPECT_EQ(manager().read_latest(read_all)->step, 3);
+  const int64_t with_checks = disk_.bytes_read() - start - once;
+  int64_t texts = 0;
+  for (const std::string& file : files_below("3")) {
+    if (file.ends_with("zarr.json")) texts += static_cast<int64_t>(read(file).size());
+  }
+  EXPECT_EQ(with_checks, once + texts);
+  EXPECT_GT(read_with_damage, 2 * with_checks) << "else the count counts nothing";
+}
+
+TEST_F(ManagerTest, AnErrorThatSaysNothingOfTheBytesEndsTheReading) {
+  for (int64_t step : {1, 2}) save(step);
+  int calls = 0;
+  const auto latest = manager().read_latest([&](const CheckpointReader&) {
+    ++calls;
+    return failed_precondition("another model");
+  });
+  EXPECT_EQ(message(latest.status()), "another model");
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ManagerTest, DamagedTextsAreNotReadPast) {
+  save(1);
+  write("1/state/params/w/zarr.json", "{}");
+  const auto latest = manager().read_latest(read_all);
+  ASSERT_TRUE(latest.ok()) << latest.status();
+  EXPECT_EQ(latest->step, std::nullopt);
+  EXPECT_THAT(latest->skipped[0].reason, HasSubstr("1/state/params/w/zarr.json: has CRC-32C"));
+}
+
 TEST_F(ManagerTest, AnyFlippedBitInAnyFileIsFoundAndNamed) {
   save(1);
   for (const std::string& file : files_below("1")) {
@@ -136,8 +190,13 @@ TEST_F(ManagerTest, MissingFilesAndChunksOfAnotherStepAreFound) {
     const auto damages = manager().verify(1);
     ASSERT_EQ(damages->size(), 1U);
     EXPECT_THAT(damages->front().reason, HasSubstr("not the file that the manifest names"));
-    EXPECT_TRUE(
-        absl::IsDataLoss((*manager().open(1))->read_array(damages->front().array).status()));
+    const auto reader = *manager().open(1);
+    EXPECT_TRUE(absl::IsDataLoss(reader->read_array(damages->front().array).status()));
+    // Also where only a part of it is read.
+    const auto* record = *reader->array_info(damages->front().array);
+    const Box first{Dims(record->spec.shape.rank(), 0), Dims(record->spec.shape.rank(), 1)};
+    std::vector<std::byte> element(dtype_host_bytes(record->spec.shape.dtype));
+    EXPECT_TRUE(absl::IsDataLoss(reader->read_region(record->spec.name, first, element)));
     write(file, good);
   }
   for (const std::string& file : files_below("1/state")) {

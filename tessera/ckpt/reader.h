@@ -49,6 +49,8 @@ class CheckpointReader {
 
   /// Whether every file is there, with the right size: cheap. All damages, or only the first.
   std::vector<Damage> check_files(bool only_first = false) const;
+  /// Whether the Zarr texts beside the chunks are as they were written: cheap too.
+  std::vector<Damage> check_metadata() const;
   /// Reads everything and compares every checksum: finds any bit that changed. On `pool`'s threads.
   std::vector<Damage> verify(ThreadPool& pool) const;
 
@@ -60,7 +62,6 @@ class CheckpointReader {
       : files_(files), folder_(std::move(folder)), manifest_(std::move(manifest)) {}
 
   std::string array_path(std::string_view name) const;
-  std::vector<Damage> check_metadata() const;
   Status with_hint(const Status& status, std::string_view name) const;
 
   FileSystem& files_;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -20,15 +18,6 @@
 // must be there.
 
 namespace tessera::sample {
-
-/// A folder for one test, not yet there: in memory where that can be, since a disk makes thousands
-/// of small saves slow.
-inline std::string scratch_folder(std::string_view test) {
-  const bool has_memory = ::access("/dev/shm", W_OK) == 0;
-  std::string name(test);
-  std::replace(name.begin(), name.end(), '/', '_');
-  return join_path(has_memory ? "/dev/shm" : "/tmp", str_cat("tessera_", ::getpid(), "_", name));
-}
 
 /// Any bits, from a linear congruential sequence that starts at a sum over the name: NaNs and
 /// denormals too, but only 0 and 1 for bool, and four bits for u4 and s4.
@@ -81,14 +70,6 @@ inline std::vector<ArraySpec> few_specs() {
           {"step", {DType::kS64, {}}, {}, {}, {}}};
 }
 
-inline HostArray part_of(const HostArray& array, const Box& box) {
-  HostArray part(Shape{array.shape().dtype, box.dims});
-  const Dims zero(box.dims.size(), 0);
-  copy_box(box.dims, dtype_host_bytes(array.shape().dtype), array.bytes().data(),
-           {array.shape().dims, box.start}, part.bytes().data(), {box.dims, zero});
-  return part;
-}
-
 inline SaveRequest request(int64_t step, std::vector<ArraySpec> arrays) {
   SaveRequest request;
   request.step = step;
@@ -104,7 +85,7 @@ inline SaveRequest request(int64_t step, std::vector<ArraySpec> arrays) {
     const Dims grid = spec.grid();
     for (int64_t i = 0; i < spec.chunk_count(); ++i) {
       const Box box = spec.chunk_box(grid_index(i, grid));
-      const auto part = std::make_shared<HostArray>(part_of(values, box));
+      const auto part = std::make_shared<HostArray>(slice(values, box));
       request.shards.push_back({spec.name, box, std::as_const(*part).bytes(), part});
     }
   }

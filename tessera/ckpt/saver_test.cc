@@ -5,8 +5,8 @@
 
 #include <latch>
 
-#include "tessera/base/faulty_filesystem.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/testing.h"
 
 namespace tessera {
 namespace {
@@ -15,19 +15,9 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class SaverTest : public ::testing::Test {
+class SaverTest : public ScratchTest {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = sample::scratch_folder(test->name());
-    ASSERT_TRUE(posix_.remove_tree(root_).ok());
-  }
-  void TearDown() override { EXPECT_TRUE(posix_.remove_tree(root_).ok()); }
-
-  PosixFileSystem posix_;
-  FaultyFileSystem disk_{posix_};
   FakeClock clock_;
-  std::string root_;
 };
 
 TEST_F(SaverTest, SavesInTheBackgroundAndReports) {

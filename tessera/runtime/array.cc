@@ -3,8 +3,6 @@
 #include <map>
 #include <mutex>
 
-#include "tessera/sharding/shard_copy.h"
-
 namespace tessera {
 
 struct Array::State {
@@ -25,7 +23,7 @@ struct Array::State {
     if (gone.empty()) return absl::OkStatus();
     return failed_precondition("array ", to_string(shape), " ", gone);
   }
-  ShardIndex index(int64_t position) const { return sharding.shard_index(shape.dims, position); }
+  Box box(int64_t position) const { return sharding.shard_box(shape.dims, position); }
 };
 
 namespace {
@@ -44,7 +42,7 @@ Result<std::vector<std::pair<int64_t, pjrt::Device>>> local_devices(const Runtim
 
 /// A part that is being copied to the host. finish() must be called: the copy writes into it.
 struct PartOnItsWay {
-  PartOnItsWay(ShardIndex index, Shape shape) : index(std::move(index)), value(std::move(shape)) {}
+  PartOnItsWay(Box box, Shape shape) : box(std::move(box)), value(std::move(shape)) {}
 
   void start(const pjrt::Buffer& buffer) {
     auto started = buffer.copy_to_host(value.bytes());
@@ -56,7 +54,7 @@ struct PartOnItsWay {
     return status;
   }
 
-  ShardIndex index;
+  Box box;
   HostArray value;
   Status status;
   pjrt::Event done;
@@ -94,19 +92,19 @@ Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sh
                                  const ShardSource& source) {
   RETURN_IF_ERROR(sharding.check(shape));
   ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
-  std::map<ShardIndex, HostArray> parts;  // replicas share one
+  std::map<Box, HostArray> parts;  // replicas share one
   std::vector<Piece> pieces;
   for (const auto& [position, device] : devices) {
-    const ShardIndex index = sharding.shard_index(shape.dims, position);
-    auto part = parts.find(index);
+    const Box box = sharding.shard_box(shape.dims, position);
+    auto part = parts.find(box);
     if (part == parts.end()) {
-      ASSIGN_OR_RETURN(HostArray value, source(index));
-      const Shape required{shape.dtype, index.sizes};
+      ASSIGN_OR_RETURN(HostArray value, source(box));
+      const Shape required{shape.dtype, box.dims};
       if (value.shape() != required) {
-        return invalid_argument("part ", to_string(index), " of ", to_string(shape), " must be ",
+        return invalid_argument("part ", to_string(box), " of ", to_string(shape), " must be ",
                                 to_string(required), ", got ", to_string(value.shape()));
       }
-      part = parts.emplace(index, std::move(value)).first;
+      part = parts.emplace(box, std::move(value)).first;
     }
     ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(part->second, device));
     runtime.dispatch()->bytes_to_devices += part->second.shape().host_bytes();
@@ -118,7 +116,7 @@ Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sh
 Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding) {
   if (!sharding.is_fully_replicated()) {
     return from_shards(runtime, value.shape(), std::move(sharding),
-                       [&](const ShardIndex& index) { return slice(value, index); });
+                       [&](const Box& box) { return slice(value, box); });
   }
   ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
   std::vector<Piece> pieces;
@@ -138,14 +136,14 @@ Status Array::check_alive() const { return state_->alive(); }
 Result<HostArray> Array::to_host() const {
   RETURN_IF_ERROR(state_->alive());
   // One copy of each part is enough. All are started before the first is waited for.
-  std::map<ShardIndex, const pjrt::Buffer*> unique;
+  std::map<Box, const pjrt::Buffer*> unique;
   for (const Piece& piece : state_->pieces) {
-    unique.emplace(state_->index(piece.position), &piece.buffer);
+    unique.emplace(state_->box(piece.position), &piece.buffer);
   }
   std::vector<PartOnItsWay> parts;
   int64_t elements = 0;
-  for (const auto& [index, buffer] : unique) {
-    PartOnItsWay& part = parts.emplace_back(index, Shape{shape().dtype, index.sizes});
+  for (const auto& [box, buffer] : unique) {
+    PartOnItsWay& part = parts.emplace_back(box, Shape{shape().dtype, box.dims});
     elements += part.value.shape().elements();
     part.start(*buffer);
   }
@@ -159,7 +157,7 @@ Result<HostArray> Array::to_host() const {
   }
   if (parts.size() == 1) return std::move(parts[0].value);
   HostArray whole(shape());
-  for (const PartOnItsWay& part : parts) paste(part.value, part.index, whole);
+  for (const PartOnItsWay& part : parts) paste(part.value, part.box, whole);
   return whole;
 }
 
@@ -194,7 +192,7 @@ Result<std::vector<Array::Shard>> Array::addressable_shards() const {
   RETURN_IF_ERROR(state_->alive());
   std::vector<Shard> shards;
   for (const Piece& piece : state_->pieces) {
-    shards.push_back({piece.position, state_->index(piece.position),
+    shards.push_back({piece.position, state_->box(piece.position),
                       sharding().replica_id(piece.position), &piece.buffer});
   }
   return shards;

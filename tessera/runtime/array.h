@@ -29,7 +29,7 @@ class Array {
   static Result<Array> from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding);
   /// Asks `source` for each part that devices of this process hold, once a part: the data of a
   /// checkpoint, or of a batch. Parts must have the dtype of `shape` and the sizes asked for.
-  using ShardSource = std::function<Result<HostArray>(const ShardIndex& index)>;
+  using ShardSource = std::function<Result<HostArray>(const Box& box)>;
   static Result<Array> from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
                                    const ShardSource& source);
   /// One part on one device.
@@ -59,7 +59,7 @@ class Array {
 
   struct Shard {
     int64_t position;            ///< of the device in the mesh
-    ShardIndex index;            ///< which part of the whole it is
+    Box box;                     ///< which part of the whole it is
     int64_t replica_id;          ///< 0: the first device that holds this part
     const pjrt::Buffer* buffer;  ///< valid as long as a handle to the array exists
   };

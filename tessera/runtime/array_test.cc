@@ -3,45 +3,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <numeric>
-
-#include "tessera/runtime/testing.h"
+#include "tessera/runtime/runtime_fixture.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::iota;
 using testing::sharded;
 using testing::test_mesh;
-
-HostArray iota(Dims dims) {
-  HostArray array(Shape{DType::kF32, std::move(dims)});
-  std::iota(array.as<float>().begin(), array.as<float>().end(), 0.f);
-  return array;
-}
 
 bool equal(const HostArray& a, const HostArray& b) {
   return a.shape() == b.shape() && std::ranges::equal(a.bytes(), b.bytes());
 }
 
-class ArrayTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    TESSERA_SKIP_WITHOUT_PLUGIN();
-    auto runtime = testing::test_runtime();
-    ASSERT_TRUE(runtime.ok()) << runtime.status();
-    runtime_ = *std::move(runtime);
-  }
-  Array put(const HostArray& value, const NamedSharding& sharding) {
-    auto array = Array::from_host(*runtime_, value, sharding);
-    CHECK_MSG(array.ok(), array.status().ToString());
-    return *array;
-  }
-
-  std::unique_ptr<Runtime> runtime_;
-};
+class ArrayTest : public testing::RuntimeTest {};
 
 TEST_F(ArrayTest, EveryLayoutGivesTheSameValuesBack) {
   const HostArray value = iota({4, 8, 2});
@@ -69,7 +46,7 @@ TEST_F(ArrayTest, EachDeviceHoldsOnlyItsOwnPart) {
     EXPECT_EQ(shard.buffer->device()->id(), mesh.device_ids()[shard.position]);
   }
   // Position 3 is data 1, fsdp 1: the second copy of the lower half.
-  EXPECT_EQ(to_string((*shards)[3].index), "[2:4, 0:2]");
+  EXPECT_EQ(to_string((*shards)[3].box), "[2:4, 0:2]");
   EXPECT_EQ((*shards)[3].replica_id, 1);
   EXPECT_THAT((*shards)[3].buffer->to_host()->as<float>(), ElementsAre(4, 5, 6, 7));
   EXPECT_EQ(runtime_->metrics().bytes_to_devices, 4 * 16);
@@ -98,9 +75,9 @@ TEST_F(ArrayTest, AMeshMayUseSomeDevicesInAnyOrder) {
 TEST_F(ArrayTest, AsksForEachPartOnce) {
   const auto sharding = sharded(test_mesh({{"data", 2}, {"fsdp", 2}}), {{{"fsdp"}}});
   std::vector<std::string> asked;
-  const auto source = [&](const ShardIndex& index) -> Result<HostArray> {
-    asked.push_back(to_string(index));
-    return HostArray(Shape{DType::kF32, index.sizes});
+  const auto source = [&](const Box& box) -> Result<HostArray> {
+    asked.push_back(to_string(box));
+    return HostArray(Shape{DType::kF32, box.dims});
   };
   const auto array = Array::from_shards(*runtime_, {DType::kF32, {4, 2}}, sharding, source);
   ASSERT_TRUE(array.ok()) << array.status();
@@ -109,7 +86,7 @@ TEST_F(ArrayTest, AsksForEachPartOnce) {
 
 TEST_F(ArrayTest, PartsOfTheWrongShapeAreRefused) {
   const auto sharding = sharded(test_mesh({{"fsdp", 2}}), {{{"fsdp"}}});
-  const auto source = [](const ShardIndex&) -> Result<HostArray> { return iota({4, 2}); };
+  const auto source = [](const Box&) -> Result<HostArray> { return iota({4, 2}); };
   EXPECT_THAT(std::string(Array::from_shards(*runtime_, {DType::kF32, {4, 2}}, sharding, source)
                               .status()
                               .message()),
@@ -123,20 +100,8 @@ TEST_F(ArrayTest, PartsOfTheWrongShapeAreRefused) {
 
 TEST_F(ArrayTest, CallsBackOnceWhenAllPartsAreThere) {
   const Array array = put(iota({8}), sharded(test_mesh({{"x", 8}}), {{{"x"}}}));
-  std::mutex mutex;
-  std::condition_variable changed;
-  int calls = 0;
-  ASSERT_TRUE(array
-                  .on_ready([&](const Status& status) {
-                    std::lock_guard lock(mutex);
-                    EXPECT_TRUE(status.ok()) << status;
-                    ++calls;
-                    changed.notify_all();
-                  })
-                  .ok());
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return calls > 0; });
-  EXPECT_EQ(calls, 1);
+  const Status status = pjrt::testing::await_callback(array);
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 TEST_F(ArrayTest, ARemovedArraySaysSo) {

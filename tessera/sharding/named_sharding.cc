@@ -4,14 +4,6 @@
 
 namespace tessera {
 
-std::string to_string(const ShardIndex& index) {
-  std::string text = "[";
-  for (size_t i = 0; i < index.offsets.size(); ++i) {
-    str_append(&text, i > 0 ? ", " : "", index.offsets[i], ":", index.offsets[i] + index.sizes[i]);
-  }
-  return text + "]";
-}
-
 std::string to_string(const NamedSharding& sharding, int rank) {
   return str_cat(to_string(sharding.spec(), rank), " over ", to_string(sharding.mesh()));
 }
@@ -78,13 +70,13 @@ int64_t NamedSharding::part(size_t dim, const std::vector<int64_t>& coordinates)
   return part;
 }
 
-ShardIndex NamedSharding::shard_index(const Dims& dims, int64_t position) const {
+Box NamedSharding::shard_box(const Dims& dims, int64_t position) const {
   const auto coordinates = mesh_.coordinates(position);
-  ShardIndex index{Dims(dims.size(), 0), shard_dims(dims)};
+  Box box{Dims(dims.size(), 0), shard_dims(dims)};
   for (size_t dim = 0; dim < spec_.dims.size(); ++dim) {
-    index.offsets[dim] = part(dim, coordinates) * index.sizes[dim];
+    box.start[dim] = part(dim, coordinates) * box.dims[dim];
   }
-  return index;
+  return box;
 }
 
 int64_t NamedSharding::replica_id(int64_t position) const {

@@ -5,21 +5,12 @@
 #include <vector>
 
 #include "tessera/base/status.h"
+#include "tessera/ir/box.h"
 #include "tessera/ir/shape.h"
 #include "tessera/sharding/mesh.h"
 #include "tessera/sharding/partition_spec.h"
 
 namespace tessera {
-
-/// The box of a tensor that one device holds.
-struct ShardIndex {
-  Dims offsets;
-  Dims sizes;
-  auto operator<=>(const ShardIndex&) const = default;
-};
-
-/// "[0:4, 8:16]".
-std::string to_string(const ShardIndex& index);
 
 /// Where each part of a tensor lives: a mesh and, a dimension, the axes that split it. Kept in
 /// canonical form: axes of size one and trailing whole dimensions are dropped, so equal layouts
@@ -44,7 +35,7 @@ class NamedSharding {
   Dims shard_dims(const Dims& dims) const;
   Shape shard_shape(const Shape& shape) const { return {shape.dtype, shard_dims(shape.dims)}; }
   /// What the device at `position` of the mesh holds of it.
-  ShardIndex shard_index(const Dims& dims, int64_t position) const;
+  Box shard_box(const Dims& dims, int64_t position) const;
   /// Which of the copies of its part the device holds: 0 for the one with the lowest position.
   int64_t replica_id(int64_t position) const;
   /// Devices that hold the same part.

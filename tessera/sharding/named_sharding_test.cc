@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "tessera/sharding/shardy.h"
@@ -25,10 +26,10 @@ TEST(NamedSharding, GivesEachDeviceItsBox) {
   const NamedSharding s = sharding({{{"fsdp"}, {"tensor", "data"}}});
   const Dims dims = {4, 8};
   EXPECT_EQ(s.shard_dims(dims), (Dims{2, 2}));
-  EXPECT_EQ(to_string(s.shard_index(dims, 0)), "[0:2, 0:2]");
+  EXPECT_EQ(to_string(s.shard_box(dims, 0)), "[0:2, 0:2]");
   // Position 5 is data 1, fsdp 0, tensor 1: the column block is tensor * 2 + data = 3.
-  EXPECT_EQ(to_string(s.shard_index(dims, 5)), "[0:2, 6:8]");
-  EXPECT_EQ(to_string(s.shard_index(dims, 7)), "[2:4, 6:8]");
+  EXPECT_EQ(to_string(s.shard_box(dims, 5)), "[0:2, 6:8]");
+  EXPECT_EQ(to_string(s.shard_box(dims, 7)), "[2:4, 6:8]");
 }
 
 TEST(NamedSharding, BoxesTileTheTensorAndReplicasCount) {
@@ -38,19 +39,32 @@ TEST(NamedSharding, BoxesTileTheTensorAndReplicasCount) {
                                                               {{{"data", "fsdp"}}},
                                                               {{{"tensor"}, {"fsdp", "data"}}}}) {
     const NamedSharding s = sharding(spec);
-    std::map<ShardIndex, std::set<int64_t>> replicas;
+    std::map<Box, std::set<int64_t>> replicas;
     for (int64_t position = 0; position < 8; ++position) {
-      const auto index = s.shard_index({8, 8}, position);
-      EXPECT_TRUE(replicas[index].insert(s.replica_id(position)).second) << to_string(spec);
+      const auto box = s.shard_box({8, 8}, position);
+      EXPECT_TRUE(replicas[box].insert(s.replica_id(position)).second) << to_string(spec);
     }
     int64_t elements = 0;
-    for (const auto& [index, ids] : replicas) {
-      elements += index.sizes[0] * index.sizes[1];
+    for (const auto& [box, ids] : replicas) {
+      elements += box.elements();
       EXPECT_EQ(static_cast<int64_t>(ids.size()), s.num_replicas()) << to_string(spec);
       EXPECT_EQ(*ids.rbegin(), s.num_replicas() - 1) << to_string(spec);
     }
     EXPECT_EQ(elements, 64) << to_string(spec);
   }
+}
+
+TEST(NamedSharding, PastingAllShardsGivesTheWhole) {
+  const Mesh mesh = *Mesh::create({{"a", 2}, {"b", 3}}, 6);
+  const auto sharding = *NamedSharding::create(mesh, {{{"b"}, {}, {"a"}}});
+  HostArray whole(Shape{DType::kS32, {3, 5, 4}});
+  std::iota(whole.as<int32_t>().begin(), whole.as<int32_t>().end(), 0);
+  HostArray copy(whole.shape());
+  for (int64_t position = 0; position < mesh.size(); ++position) {
+    const Box box = sharding.shard_box(whole.shape().dims, position);
+    paste(slice(whole, box), box, copy);
+  }
+  EXPECT_TRUE(std::ranges::equal(copy.bytes(), whole.bytes()));
 }
 
 TEST(NamedSharding, EqualLayoutsCompareEqual) {

@@ -60,20 +60,22 @@ Result<TracedProgram> trace_next_token(const LanguageModel& model, const Trainin
 Result<Tree<Array>> load_params(Session& session, FileSystem& files, const GenerateOptions& options,
                                 int64_t* step) {
   const CheckpointManager manager(files, session.checkpoint_directory());
+  Tree<Array> params;
+  const auto read = [&](const CheckpointReader& reader) -> Status {
+    *step = reader.manifest().step;
+    ASSIGN_OR_RETURN(params, load_weights(session, files, reader));
+    return absl::OkStatus();
+  };
   if (options.step) {
-    *step = *options.step;
-  } else {
-    ASSIGN_OR_RETURN(const LatestCheckpoint latest, manager.latest());
-    for (const SkippedCheckpoint& skipped : latest.skipped)
-      log_warning("skipped ", skipped.folder, ": ", skipped.reason);
-    if (!latest.step) {
-      return not_found("no checkpoint in ", manager.directory(),
-                       ": train first, with `tessera train` and the same recipe");
-    }
-    *step = *latest.step;
+    ASSIGN_OR_RETURN(const auto reader, manager.open(*options.step));
+    RETURN_IF_ERROR(read(*reader));
+    return params;
   }
-  ASSIGN_OR_RETURN(const auto reader, manager.open(*step));
-  return load_weights(session, files, *reader);
+  ASSIGN_OR_RETURN(const LatestCheckpoint latest, manager.read_latest(read));
+  log_skipped(latest);
+  if (latest.step) return params;
+  return not_found("no checkpoint in ", manager.directory(),
+                   ": train first, with `tessera train` and the same recipe");
 }
 
 Result<Array> put_scalar(Session& session, int32_t value) {

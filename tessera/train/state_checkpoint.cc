@@ -2,10 +2,10 @@
 
 #include <set>
 
+#include "tessera/base/log.h"
+
 namespace tessera {
 namespace {
-
-Box to_box(const ShardIndex& index) { return {index.offsets, index.sizes}; }
 
 // The dims of a chunk are at least 1, also of an empty shard.
 Dims chunk_dims(const NamedSharding& sharding, const Shape& shape) {
@@ -18,12 +18,12 @@ Status copy_array(const std::string& path, const Array& array, SaveRequest& requ
   request.arrays.push_back(
       make_array_spec(path, array.shape(), chunk_dims(array.sharding(), array.shape())));
   ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, array.addressable_shards());
-  std::set<ShardIndex> seen;
+  std::set<Box> seen;
   for (const Array::Shard& shard : shards) {
-    if (shard.replica_id != 0 || !seen.insert(shard.index).second) continue;
+    if (shard.replica_id != 0 || !seen.insert(shard.box).second) continue;
     ASSIGN_OR_RETURN(HostArray host, shard.buffer->to_host());
     auto owner = std::make_shared<const HostArray>(std::move(host));
-    request.shards.push_back({path, to_box(shard.index), owner->bytes(), owner});
+    request.shards.push_back({path, shard.box, owner->bytes(), owner});
   }
   return absl::OkStatus();
 }
@@ -66,6 +66,11 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state) {
   return request;
 }
 
+void log_skipped(const LatestCheckpoint& latest) {
+  for (const SkippedCheckpoint& skipped : latest.skipped)
+    log_warning("skipped ", skipped.folder, ": ", skipped.reason);
+}
+
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const Layout& layout) {
   Tree<Array> state;
@@ -73,9 +78,9 @@ Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
   for (const ArgumentSpec& spec : specs) {
     RETURN_IF_ERROR(check_matches(reader, spec));
     ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
-    const Array::ShardSource source = [&](const ShardIndex& index) -> Result<HostArray> {
-      HostArray part(Shape{spec.shape.dtype, index.sizes});
-      RETURN_IF_ERROR(reader.read_region(spec.path, to_box(index), part.bytes()));
+    const Array::ShardSource source = [&](const Box& box) -> Result<HostArray> {
+      HostArray part(Shape{spec.shape.dtype, box.dims});
+      RETURN_IF_ERROR(reader.read_region(spec.path, box, part.bytes()));
       return part;
     };
     ASSIGN_OR_RETURN(Array array, Array::from_shards(runtime, spec.shape, value.sharding, source));

@@ -18,4 +18,7 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state);
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const Layout& layout);
 
+/// A warning in the log for each checkpoint that was not taken.
+void log_skipped(const LatestCheckpoint& latest);
+
 }  // namespace tessera
