@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/machine.h"
 #include "tessera/cli/command.h"
-#include "tessera/cli/machine.h"
 
 namespace tessera::cli {
 

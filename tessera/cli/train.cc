@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tessera/base/clock.h"
+#include "tessera/base/environment.h"
 #include "tessera/base/filesystem.h"
 #include "tessera/base/log.h"
 #include "tessera/base/signals.h"
@@ -70,10 +71,13 @@ class TrainCommand : public Command {
     RealClock clock;
     const InterruptGuard guard(kStopNotice);
     log_sink().print(resolved);
+    const Result<std::string> cache = cache_folder();
     const TrainEnvironment environment = {
-        .files = files, .clock = clock, .log = log_sink(), .stop_requested = [&] {
-          return guard.interrupted();
-        }};
+        .files = files,
+        .clock = clock,
+        .log = log_sink(),
+        .gemm_peak_folder = cache.ok() ? join_path(*cache, "gemm_peaks") : "",
+        .stop_requested = [&] { return guard.interrupted(); }};
     ASSIGN_OR_RETURN(const TrainOutcome outcome, train(config, environment));
     if (outcome.stopped) {
       log_info("stopped after step ", outcome.step, " of ", config.training.steps,

@@ -1,9 +1,12 @@
 #include "tessera/train/gemm_peak.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "tessera/base/crc32c.h"
+#include "tessera/base/json.h"
 
 namespace tessera {
 namespace {
@@ -90,6 +93,60 @@ Result<double> measure_gemm_peak(const pjrt::Client& client, const Clock& clock,
       best = std::max(best, flops * kRepeats / seconds);  // all devices did as much in this time
   }
   return best;
+}
+
+std::string GemmPeakCache::path(const std::string& key) const {
+  const uint32_t hash = crc32c(std::as_bytes(std::span(key)));
+  return join_path(folder_, absl::StrFormat("%08x.json", hash));
+}
+
+std::optional<GemmPeak> GemmPeakCache::find(const std::string& key, absl::Time now) const {
+  if (folder_.empty()) return std::nullopt;
+  const Result<std::string> text = files_.read_file(path(key));
+  if (!text.ok()) return std::nullopt;
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const bool whole = json.is_object() && json.contains("key") && json["key"] == key &&
+                     json.contains("flops_per_device") && json["flops_per_device"].is_number() &&
+                     json.contains("measured_unix_s") &&
+                     json["measured_unix_s"].is_number_integer();
+  if (!whole) return std::nullopt;
+  const GemmPeak peak{json["flops_per_device"], absl::FromUnixSeconds(json["measured_unix_s"])};
+  const absl::Duration age = now - peak.measured;
+  const bool counts =
+      peak.flops_per_device > 0 && age >= absl::ZeroDuration() && age <= absl::Hours(24 * 7);
+  return counts ? std::optional(peak) : std::nullopt;
+}
+
+void GemmPeakCache::keep(const std::string& key, const GemmPeak& peak) const {
+  if (folder_.empty() || !files_.create_dirs(folder_).ok()) return;
+  const Json json = {{"key", key},
+                     {"flops_per_device", peak.flops_per_device},
+                     {"measured_unix_s", absl::ToUnixSeconds(peak.measured)}};
+  files_.write_file_atomic(path(key), json.dump(1) + "\n").IgnoreError();
+}
+
+std::string gemm_peak_key(const pjrt::Client& client, const Machine& machine, ComputeType dtype) {
+  const std::vector<pjrt::Device> devices = client.addressable_devices();
+  return str_cat(client.platform_name(), ", ", client.platform_version(), ", ", devices.size(),
+                 " x ", devices.empty() ? "" : devices[0].kind(), ", ", machine.cpu_model, ", ",
+                 machine.cores, " cores",
+                 machine.cpu_limit ? absl::StrFormat(" limited to %.2f", *machine.cpu_limit) : "",
+                 dtype == ComputeType::kF32 ? ", f32" : ", bf16");
+}
+
+bool is_idle(const Machine& machine) {
+  return machine.load && *machine.load <= 0.25 * machine.cores;
+}
+
+Result<GemmPeak> gemm_peak(const pjrt::Client& client, const Clock& clock,
+                           const GemmPeakCache& cache, const GemmPeakOptions& options) {
+  const Machine machine = probe_machine();
+  const std::string key = gemm_peak_key(client, machine, options.dtype);
+  if (const auto kept = cache.find(key, clock.now())) return *kept;
+  ASSIGN_OR_RETURN(const double flops, measure_gemm_peak(client, clock, options));
+  const GemmPeak peak{flops, clock.now()};
+  if (is_idle(machine)) cache.keep(key, peak);
+  return peak;
 }
 
 }  // namespace tessera

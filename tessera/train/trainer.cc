@@ -71,11 +71,12 @@ class Trainer {
   Status start_state();
   Status initialize(bool load_weights);
   void replace(const Tree<Array>& values);
-  Status resume(int64_t step);
+  Status resume(const CheckpointReader& reader);
   std::string config_json() const;
   Status open_metrics();
   void print_plan() const;
   void print_measured(const CompiledFunction& step_program) const;
+  void print_peak(const GemmPeak& peak) const;
 
   Status dispatch();
   Status complete_one();
@@ -139,10 +140,12 @@ Status Trainer::compile() {
     ASSIGN_OR_RETURN(eval_step_,
                      compile_program(runtime, eval_program, "eval_step", session_.layout));
   }
+  const GemmPeakCache peaks(environment_.files, environment_.gemm_peak_folder);
   const auto peak =
-      measure_gemm_peak(runtime.client(), environment_.clock, {.dtype = config_.training.dtype});
-  if (peak.ok()) facts_.peak_flops_per_device = *peak;
+      gemm_peak(runtime.client(), environment_.clock, peaks, {.dtype = config_.training.dtype});
+  if (peak.ok()) facts_.peak_flops_per_device = peak->flops_per_device;
   print_measured(*train_step_);
+  if (peak.ok()) print_peak(*peak);
   return absl::OkStatus();
 }
 
@@ -172,11 +175,14 @@ void Trainer::print_measured(const CompiledFunction& step_program) const {
              bytes_text(static_cast<double>(memory->temp_bytes)));
   }
   log_info("compiled train_step in ", absl::StrFormat("%.2f s", step_program.compile_seconds()));
-  if (facts_.peak_flops_per_device) {
-    log_info("GEMM peak: ",
-             absl::StrFormat("%.3f TFLOP/s a device (%s)", *facts_.peak_flops_per_device / 1e12,
-                             config_.training.dtype == ComputeType::kBf16 ? "bf16" : "f32"));
-  }
+}
+
+void Trainer::print_peak(const GemmPeak& peak) const {
+  const double hours = absl::ToDoubleHours(environment_.clock.now() - peak.measured);
+  log_info("GEMM peak: ",
+           absl::StrFormat("%.3f TFLOP/s a device (%s)%s", peak.flops_per_device / 1e12,
+                           config_.training.dtype == ComputeType::kBf16 ? "bf16" : "f32",
+                           hours < 0.1 ? "" : absl::StrFormat(", measured %.1f h ago", hours)));
 }
 
 Status Trainer::start_state() {
@@ -184,10 +190,18 @@ Status Trainer::start_state() {
     ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager_.clean());
     for (const std::string& name : leftovers)
       log_info("removed ", name, ", which an earlier run left unfinished");
-    ASSIGN_OR_RETURN(const LatestCheckpoint latest, manager_.latest());
-    for (const SkippedCheckpoint& skipped : latest.skipped)
-      log_warning("skipped ", skipped.folder, ": ", skipped.reason);
-    if (latest.step) return resume(*latest.step);
+    std::string saved_config;
+    ASSIGN_OR_RETURN(const LatestCheckpoint latest,
+                     manager_.read_latest([&](const CheckpointReader& reader) {
+                       saved_config = reader.manifest().config_json;
+                       return resume(reader);
+                     }));
+    log_skipped(latest);
+    if (latest.step) {
+      log_info("resumed from ", checkpoint_folder(manager_.directory(), step_), " at step ", step_);
+      log_config_changes(saved_config, config_json());
+      return absl::OkStatus();
+    }
     // To begin anew here would throw away the metrics of all that was trained.
     if (!latest.skipped.empty()) {
       return data_loss(
@@ -218,26 +232,23 @@ void Trainer::replace(const Tree<Array>& values) {
   }
 }
 
-Status Trainer::resume(int64_t step) {
-  ASSIGN_OR_RETURN(const auto reader, manager_.open(step));
+Status Trainer::resume(const CheckpointReader& reader) {
   const std::vector<ArgumentSpec> whole = state_spec(*session_.model, config_);
   std::vector<ArgumentSpec> saved = saved_specs(whole, config_);
   // A run may begin to skip spikes: then it has seen none yet.
-  if (!reader->manifest().find("spikes.seen"))
+  if (!reader.manifest().find("spikes.seen"))
     std::erase_if(saved, [](const ArgumentSpec& spec) { return spec.path.starts_with("spikes."); });
   if (saved.size() == whole.size()) {
-    ASSIGN_OR_RETURN(state_, restore(*session_.runtime, *reader, whole, session_.layout));
+    ASSIGN_OR_RETURN(state_, restore(*session_.runtime, reader, whole, session_.layout));
   } else {
     RETURN_IF_ERROR(initialize(config_.lora.rank > 0));
     ASSIGN_OR_RETURN(const Tree<Array> restored,
-                     restore(*session_.runtime, *reader, saved, session_.layout));
+                     restore(*session_.runtime, reader, saved, session_.layout));
     replace(restored);
   }
-  ASSIGN_OR_RETURN(const Json position, parse_json(reader->manifest().data_json, reader->folder()));
+  ASSIGN_OR_RETURN(const Json position, parse_json(reader.manifest().data_json, reader.folder()));
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
-  step_ = saved_step_ = requested_step_ = step;
-  log_info("resumed from ", reader->folder(), " at step ", step);
-  log_config_changes(reader->manifest().config_json, config_json());
+  step_ = saved_step_ = requested_step_ = reader.manifest().step;
   return absl::OkStatus();
 }
 

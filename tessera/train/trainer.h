@@ -24,6 +24,8 @@ struct TrainEnvironment {
   FileSystem& files;
   Clock& clock;
   LogSink& log;
+  /// Where measured GEMM peaks are kept from run to run; empty: each run measures.
+  std::string gemm_peak_folder;
   /// Polled between steps: true saves and leaves.
   std::function<bool()> stop_requested = [] { return false; };
 };

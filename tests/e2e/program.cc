@@ -42,6 +42,7 @@ std::string program() {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   if (chdir(folder.c_str()) != 0) _exit(126);
+  setenv("TESSERA_CACHE", (folder + "/cache").c_str(), /*overwrite=*/1);  // not the user's
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);

@@ -1,4 +1,4 @@
-#include "tessera/cli/machine.h"
+#include "tessera/base/machine.h"
 
 #include <sched.h>
 
@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace tessera::cli {
+namespace tessera {
 namespace {
 
 std::string read(const std::string& path) {
@@ -70,6 +70,9 @@ Machine probe_machine(const std::string& root) {
     machine.cpu_flags.insert(std::string(flag));
   }
   machine.cpu_limit = cpu_limit(read(root + "/sys/fs/cgroup/cpu.max"));
+  double load = 0;
+  const std::string loads = read(root + "/proc/loadavg");
+  if (absl::SimpleAtod(loads.substr(0, loads.find(' ')), &load)) machine.load = load;
   const std::string meminfo = read(root + "/proc/meminfo");
   machine.memory_bytes = kilobytes(value_of(meminfo, "MemTotal"));
   machine.memory_available_bytes = kilobytes(value_of(meminfo, "MemAvailable"));
@@ -80,4 +83,4 @@ Machine probe_machine(const std::string& root) {
   return machine;
 }
 
-}  // namespace tessera::cli
+}  // namespace tessera
