@@ -54,6 +54,13 @@ Status check_results(const Program& program, const pjrt::Executable& executable)
   return absl::OkStatus();
 }
 
+/// By default XLA:CPU's max and min may drop a NaN, which StableHLO's do not, and which would hide
+/// that a run has gone wrong. JAX compiles with the same setting.
+std::vector<pjrt::CompileOptions::Override> default_overrides(const pjrt::Client& client) {
+  if (client.platform_name() != "cpu") return {};
+  return {{"xla_cpu_enable_fast_min_max", false}};
+}
+
 Result<std::vector<int64_t>> mesh_positions(const Mesh& mesh,
                                             std::span<const pjrt::Device> devices) {
   std::vector<int64_t> positions;
@@ -114,7 +121,9 @@ Result<CompiledFunction> CompiledFunction::compile(Runtime& runtime, Program pro
   RETURN_IF_ERROR(annotate(check_values(program, program.results), context + ": result"));
   pjrt::CompileOptions options;
   options.device_ids.assign(program.mesh.device_ids().begin(), program.mesh.device_ids().end());
-  options.overrides = program.overrides;
+  options.overrides = default_overrides(runtime.client());
+  options.overrides.insert(options.overrides.end(), program.overrides.begin(),
+                           program.overrides.end());
   auto compiled = runtime.executables().get(program.text, options);
   RETURN_IF_ERROR(annotate(compiled.status(), context + ": compilation"));
   const pjrt::Executable& executable = compiled->program->executable;

@@ -45,7 +45,8 @@ struct Program {
 /// several threads.
 class CompiledFunction {
  public:
-  /// Compiles the program, or finds it in the runtime's cache. Errors name the program.
+  /// Compiles the program, or finds it in the runtime's cache. On every platform max, min and clamp
+  /// give NaN where they take one, unless an override says otherwise. Errors name the program.
   static Result<CompiledFunction> compile(Runtime& runtime, Program program);
 
   /// Starts the program on all devices of this process and returns at once; the results become

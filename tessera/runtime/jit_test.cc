@@ -3,16 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tessera/ops/autodiff.h"
 #include "tessera/ops/elementwise_binary.h"
 #include "tessera/ops/linear.h"
 #include "tessera/ops/reduce.h"
-#include "tessera/runtime/testing.h"
+#include "tessera/runtime/runtime_fixture.h"
 
 namespace tessera {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::message;
 using testing::test_mesh;
 
 constexpr int64_t kBatch = 8, kEmbed = 4, kHidden = 6;
@@ -56,16 +60,8 @@ HostArray wave(Dims dims, float phase) {
   return array;
 }
 
-std::string message(const Status& status) { return std::string(status.message()); }
-
-class JitTest : public ::testing::Test {
+class JitTest : public testing::RuntimeTest {
  protected:
-  void SetUp() override {
-    TESSERA_SKIP_WITHOUT_PLUGIN();
-    auto runtime = testing::test_runtime();
-    ASSERT_TRUE(runtime.ok()) << runtime.status();
-    runtime_ = *std::move(runtime);
-  }
   CompiledFunction compile(const JitOptions& options) {
     auto function = jit(*runtime_, *trace_step(), options);
     CHECK_MSG(function.ok(), function.status().ToString());
@@ -75,10 +71,8 @@ class JitTest : public ::testing::Test {
     Tree<Array> tree;
     float phase = 0;
     for (const ProgramValue& argument : function.arguments()) {
-      auto array =
-          Array::from_host(*runtime_, wave(argument.shape.dims, ++phase), argument.sharding);
-      CHECK_MSG(array.ok(), array.status().ToString());
-      CHECK(tree.add(argument.path, *array).ok());
+      CHECK(
+          tree.add(argument.path, put(wave(argument.shape.dims, ++phase), argument.sharding)).ok());
     }
     return tree;
   }
@@ -100,9 +94,40 @@ class JitTest : public ::testing::Test {
     for (const Array& loss : losses) result.push_back(loss.to_host().value().as<float>()[0]);
     return result;
   }
-
-  std::unique_ptr<Runtime> runtime_;
 };
+
+// Elements enough for vector code and a rest; the NaN in a place of each.
+TEST_F(JitTest, NoMaximumOrMinimumDropsANan) {
+  const auto program = [](Graph&, std::span<const Value> p) -> std::vector<Value> {
+    const Value x = p[0], y = p[1];
+    return {maximum(x, y),   maximum(y, x), minimum(x, y), minimum(y, x),
+            clamp(x, -1, 1), max(x, {0}),   min(x, {0})};
+  };
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64}) {
+    const std::vector<NamedShape> parameters = {{"x", {dtype, {67}}}, {"y", {dtype, {67}}}};
+    const auto graph = trace(parameters, program);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const auto function = jit(*runtime_, **graph,
+                              {.mesh = test_mesh({{"data", 1}}),
+                               .arguments = {{"x"}, {"y"}},
+                               .results = {{"0"}, {"1"}, {"2"}, {"3"}, {"4"}, {"5"}, {"6"}}});
+    ASSERT_TRUE(function.ok()) << function.status();
+    for (const size_t place : {0, 5, 66}) {
+      std::vector<double> x(67, 0.5), y(67, 0.25);
+      x[place] = std::numeric_limits<double>::quiet_NaN();
+      const NamedSharding layout = NamedSharding::replicated(function->mesh());
+      const std::vector<Array> arguments = {put(from_doubles({dtype, {67}}, x), layout),
+                                            put(from_doubles({dtype, {67}}, y), layout)};
+      const auto results = (*function)(arguments);
+      ASSERT_TRUE(results.ok()) << results.status();
+      for (size_t i = 0; i < results->size(); ++i) {
+        const std::vector<double> values = to_doubles((*results)[i].to_host().value());
+        EXPECT_TRUE(std::isnan(values[values.size() == 1 ? 0 : place]))
+            << "result " << i << " in " << dtype_name(dtype) << ", NaN at " << place;
+      }
+    }
+  }
+}
 
 TEST_F(JitTest, TrainingGivesTheSameLossesOnEveryMesh) {
   const std::vector<float> expected =
