@@ -4,6 +4,16 @@
 #include "tessera/ops/reverse_body_internal.h"
 
 namespace tessera {
+namespace {
+
+// Whether a node gives fewer bits than it takes, as a conversion from f32 to bf16 does: then to
+// keep what it gives costs less memory than to keep what it would be recomputed from.
+bool narrows(const Graph& graph, const Node& node) {
+  return node.op->name == "convert" &&
+         dtype_bits(node.shapes[0].dtype) < dtype_bits(graph.shape(node.operands[0]).dtype);
+}
+
+}  // namespace
 
 ReverseBody::ReverseBody(const Joint& joint, int carries, int slices)
     : joint_(joint), carries_(carries), slices_(slices) {
@@ -11,6 +21,7 @@ ReverseBody::ReverseBody(const Joint& joint, int carries, int slices)
     parameter_of_[joint.parameters[i].id()] = static_cast<int>(i);
   mark_invariant();
   for (Value gradient : joint.gradients) require(gradient.id());
+  drop_what_others_give();
 }
 
 std::vector<Value> ReverseBody::build(Graph& target, std::map<ValueId, Value> known) const {
@@ -56,7 +67,7 @@ void ReverseBody::require(ValueId id) {
   const Node& node = joint_.graph->node(id.node);
   if (node.op == &kParameter) return;  // a cotangent or a capture: always there
   const bool forward = id.node < joint_.forward_end;
-  if (forward && !invariant_[id.node] && !is_cheap(node)) {
+  if (forward && !is_given(id, {}) && (!is_cheap(node) || narrows(*joint_.graph, node))) {
     residuals_.push_back(id);
     return;
   }
@@ -72,6 +83,29 @@ bool ReverseBody::is_cheap(const Node& node) const {
     if (node.op->name == cheap) return true;
   }
   return node.op->name == "dynamic_slice" && invariant_[node.operands[0].node];
+}
+
+bool ReverseBody::is_given(ValueId id, std::span<const ValueId> kept) const {
+  if (invariant_[id.node] || std::find(kept.begin(), kept.end(), id) != kept.end()) return true;
+  const Node& node = joint_.graph->node(id.node);
+  if (node.op == &kParameter) return parameter_of_.at(id) >= carries_;
+  return is_cheap(node) && std::all_of(node.operands.begin(), node.operands.end(),
+                                       [&](ValueId operand) { return is_given(operand, kept); });
+}
+
+void ReverseBody::drop_what_others_give() {
+  const std::vector<ValueId> kept = std::move(residuals_);
+  residuals_.clear();
+  for (ValueId id : kept) {
+    const Node& node = joint_.graph->node(id.node);
+    if (node.op != &kParameter && narrows(*joint_.graph, node) &&
+        is_given(node.operands[0], kept)) {
+      copied_.insert({id.node, true});
+      require(node.operands[0]);
+    } else {
+      residuals_.push_back(id);
+    }
+  }
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "tessera/ops/joint_internal.h"
@@ -30,6 +31,11 @@ class ReverseBody {
   void mark_invariant();
   void require(ValueId id);
   bool is_cheap(const Node& node) const;
+  // Whether a forward value can be recomputed for little from `kept` and what is there in any case:
+  // invariants and slices.
+  bool is_given(ValueId id, std::span<const ValueId> kept) const;
+  // A narrowed value is not kept where what it was made of is kept as well, for another use.
+  void drop_what_others_give();
 
   const Joint& joint_;
   int carries_, slices_;
