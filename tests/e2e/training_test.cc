@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
+#include "tessera/ckpt/grid.h"
+#include "tessera/ckpt/manager.h"
 #include "tests/e2e/program.h"
 
 namespace tessera::e2e {
@@ -112,6 +115,67 @@ TEST(Training, ALossThatIsNotFiniteEndsTheRunBeforeItIsSaved) {
   EXPECT_THAT(ended.err, HasSubstr("checkpoints/"));
   const Ended verify = workspace.run({"checkpoint", "verify", "run"});
   EXPECT_EQ(verify.exit_code, 0) << verify.err;
+}
+
+// A checkpoint that is whole, but holds a weight that is not a number.
+TEST(Training, ANanInAWeightEndsTheRunAtOnce) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"training.steps=2", "schedule.steps=12"}).exit_code, 0);
+  PosixFileSystem files;
+  const CheckpointManager manager(files, workspace.path("run/checkpoints"));
+  const auto reader = manager.open(2);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<ArraySpec> specs;
+  for (const ArrayRecord& array : (*reader)->manifest().arrays) specs.push_back(array.spec);
+  const auto writer = manager.begin(3, specs);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (const ArraySpec& spec : specs) {
+    HostArray value = (*reader)->read_array(spec.name).value();
+    if (spec.name == "params.layers.mlp.up.kernel")
+      value.as<float>()[77] = std::numeric_limits<float>::quiet_NaN();
+    if (spec.name == "step") value.as<int32_t>()[0] = 3;
+    for (int64_t i = 0; i < spec.chunk_count(); ++i) {
+      const Box box = spec.chunk_box(grid_index(i, spec.grid()));
+      ASSERT_TRUE((*writer)->write_shard(spec.name, box, slice(value, box).bytes()).ok());
+    }
+  }
+  ASSERT_TRUE((*writer)->commit((*reader)->manifest()).ok());
+  const Ended ended = workspace.train({"checkpoint.interval=1"});
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("at step 3"));
+  EXPECT_THAT(ended.err, HasSubstr("step 4: loss nan"));
+  EXPECT_FALSE(std::filesystem::exists(workspace.path("run/checkpoints/4")));
+}
+
+// Layers recomputed in bf16 over a mesh that splits both batch and weights: the losses are those
+// without recomputation, and those of f32 but for bf16's rounding.
+TEST(Training, RecomputationInBf16OnAMeshOfFourGivesTheSameLosses) {
+  const Workspace workspace;
+  const std::vector<std::pair<std::string, std::vector<std::string>>> runs = {
+      {"f32", {"training.dtype=f32"}},
+      {"kept", {"training.dtype=bf16"}},
+      {"recomputed", {"training.dtype=bf16", "training.remat=full"}},
+  };
+  for (const auto& [name, overrides] : runs) {
+    std::vector<std::string> arguments = overrides;
+    for (const char* common :
+         {"logging.tensorboard=false", "checkpoint.enabled=false", "plugin.devices=4",
+          "ici_fsdp_parallelism=2", "ici_tensor_parallelism=2"}) {
+      arguments.push_back(common);
+    }
+    arguments.push_back("output_directory=" + name);
+    const Ended ended = workspace.train(arguments);
+    ASSERT_EQ(ended.exit_code, 0) << name << ": " << ended.err;
+  }
+  const auto f32 = workspace.losses("f32"), kept = workspace.losses("kept"),
+             recomputed = workspace.losses("recomputed");
+  ASSERT_EQ(f32.size(), 12u);
+  for (const auto& [step, loss] : f32) {
+    EXPECT_NEAR(std::stod(kept.at(step)) / std::stod(loss), 1, 1e-2) << "step " << step;
+    EXPECT_NEAR(std::stod(recomputed.at(step)) / std::stod(kept.at(step)), 1, 2e-3)
+        << "step " << step;
+  }
+  EXPECT_NE(kept.at(12), f32.at(12)) << "bf16 rounds to the bits of f32?";
 }
 
 TEST(Generation, IsTheSameForTheSameSeedAndSaysWhatIsWrong) {
