@@ -12,8 +12,11 @@ ap = argparse.ArgumentParser()
 ap.add_argument("--dtype", choices=["f32", "bf16"], default="bf16")  # compute type; weights and moments stay f32
 ap.add_argument("--steps", type=int, default=8)
 ap.add_argument("--mlir", help="also write the lowered step (StableHLO text) here")
+ap.add_argument("--sizes", default="512,6,8,1536,8192,8,256", help="embed, layers, heads, mlp, vocabulary, batch, length")
+ap.add_argument("--nudge", type=float, default=0.0, help="the last norm's scale is off by this: where rounding alone leads")
+ap.add_argument("--losses", help="also write the loss of every step, steps + 2 of them, here")
 a = ap.parse_args()
-D, L, H, F, V, B, S = 512, 6, 8, 1536, 8192, 8, 256
+D, L, H, F, V, B, S = map(int, a.sizes.split(","))
 dt = jnp.float32 if a.dtype == "f32" else jnp.bfloat16
 
 
@@ -69,18 +72,22 @@ def step(st, t, y):
 
 
 p = init(jax.random.key(0))
+p["nf"] = p["nf"] * jnp.float32(1 + a.nudge)
 st = (p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p), jnp.float32(0))
 r = np.random.RandomState(0)
 t, y = [jnp.asarray(r.randint(0, V, (B, S)), jnp.int32) for _ in range(2)]
 f = jax.jit(step, donate_argnums=0)
 if a.mlir:
     open(a.mlir, "w").write(f.lower(st, t, y).as_text())
-ts = []
+ts, losses = [], []
 for _ in range(a.steps + 2):
     t0 = time.perf_counter()
     st, l = f(st, t, y)
     l = float(l)
+    losses.append(l)
     ts.append(time.perf_counter() - t0)
+if a.losses:
+    open(a.losses, "w").write(json.dumps(losses) + "\n")
 n = sum(x.size for x in jax.tree.leaves(p))
 flop = 6 * (n - V * D) * B * S + 6 * L * D * S * B * S
 med = statistics.median(ts[2:])
