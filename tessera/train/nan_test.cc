@@ -72,7 +72,7 @@ Result<Tree<Array>> metrics_with_nan(Runtime& runtime, const Activation& activat
   const auto compile = [&](const TracedProgram& program, const char* name) {
     return compile_program(runtime, program, name, layout);
   };
-  ASSIGN_OR_RETURN(const TracedProgram init_program, trace_init(model, config.training));
+  ASSIGN_OR_RETURN(const TracedProgram init_program, trace_init(model, config));
   ASSIGN_OR_RETURN(const CompiledFunction init, compile(init_program, "init"));
   ASSIGN_OR_RETURN(const Tree<Array> state, call(init, {}));
   ASSIGN_OR_RETURN(const TracedProgram step_program, trace_train_step(model, config));
