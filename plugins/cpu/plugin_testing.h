@@ -56,6 +56,10 @@ struct Option {
 };
 Outcome create_client(const std::vector<Option>& options, PJRT_Client** client);
 
+/// Waits for what the plugin's threads do after an event that they have already signalled, such as
+/// to drop their references to the memory: true once `condition` holds, false after half a minute.
+bool holds_soon(const std::function<bool()>& condition);
+
 /// Compile options, serialized: partitions over devices 0, 1, ...; or replicas.
 std::string compile_options(int replicas = 1, int partitions = 1, bool shardy = false);
 

@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 namespace tessera::pjrt_cpu {
 namespace {
@@ -76,6 +78,15 @@ Outcome create_client(const std::vector<Option>& options, PJRT_Client** client) 
   const Outcome result = outcome(api().PJRT_Client_Create(&args));
   *client = args.client;
   return result;
+}
+
+bool holds_soon(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 std::string compile_options(int replicas, int partitions, bool shardy) {
