@@ -224,6 +224,36 @@ TEST_F(PluginExecuteTest, BadProgramsAndOptionsAreErrors) {
   EXPECT_NE(devices.message.find("the client has 2"), std::string::npos) << devices.message;
 }
 
+// @main of one f32[3]: twice the argument, moved to the host's memory and back in between; what it
+// returns is `result`.
+std::string with_transfers(const std::string& result) {
+  const auto transfer = [](const std::string& to, const std::string& from, const char* kind) {
+    return to + " = stablehlo.custom_call @annotate_device_placement(" + from +
+           ") {backend_config = \"\", has_side_effect = true, mhlo.frontend_attributes = "
+           "{_xla_buffer_placement = \"" +
+           kind + "\"}} : (tensor<3xf32>) -> tensor<3xf32>\n";
+  };
+  return "module @m { func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {\n" +
+         transfer("%host", "%x", "pinned_host") + transfer("%back", "%host", "device") +
+         "%twice = stablehlo.add %back, %back : tensor<3xf32>\n"
+         "return " +
+         result + " : tensor<3xf32>\n} }";
+}
+
+TEST_F(PluginExecuteTest, TransfersBetweenMemoriesInsideAProgramLeaveTheValueWhereItIs) {
+  start(1);
+  PJRT_Buffer* x = put_f32({1, 2, 3});
+  PJRT_LoadedExecutable* twice = compile(with_transfers("%twice"));
+  std::vector<std::vector<PJRT_Buffer*>> results;
+  EXPECT_TRUE(execute(twice, {{x}}, 1, &results).ok());
+  EXPECT_EQ(get_f32(results[0][0]), (std::vector<float>{2, 4, 6}));
+  destroy(results[0][0]);
+  destroy(x);
+  destroy(twice);
+  PJRT_LoadedExecutable* none = nullptr;
+  EXPECT_FALSE(compile(with_transfers("%host"), compile_options(), &none).ok());
+}
+
 TEST_F(PluginExecuteTest, AStoredExecutableRunsInAnotherClient) {
   start(1);
   const std::string bytes = store(compile(kAdd));

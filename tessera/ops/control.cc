@@ -272,8 +272,9 @@ std::vector<Value> optimization_barrier(std::span<const Value> values) {
 
 std::span<const OpDef* const> control_ops() {
   static constexpr const OpDef* kOps[] = {
-      &kScan,           &kWhile,          &kCond,       &kCheckpoint,
-      &kCheckpointName, &kCustomGradient, &kCustomCall, &kOptimizationBarrier};
+      &kScan,           &kWhile,          &kCond,
+      &kCheckpoint,     &kCheckpointName, &kTransferToMemory,
+      &kCustomGradient, &kCustomCall,     &kOptimizationBarrier};
   return kOps;
 }
 

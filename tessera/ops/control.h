@@ -69,15 +69,21 @@ extern const OpDef kCond;  // operands: predicate, then the parameters of both r
 // ---- rematerialization
 // -----------------------------------------------------------------------------------------------
 
-/// Which results of a checkpointed function are kept for the reverse pass; the others are computed
-/// again.
-using RematPolicy = std::function<bool(const Node& node)>;
+/// What becomes of a result of a checkpointed function until the reverse pass needs it.
+enum class Keep {
+  kNot,       ///< it is computed again
+  kOnDevice,  ///< it stays where it is
+  kOnHost,    ///< it is copied to the host's memory, and back: only where the platform's compiler
+              ///< moves values between memories (see transfer_to_memory)
+};
+using RematPolicy = std::function<Keep(const Node& node)>;
 /// Keeps nothing: everything is recomputed from the arguments.
 RematPolicy save_nothing();
 /// Keeps the results of dot products.
 RematPolicy save_dots();
-/// Keeps values named by checkpoint_name with one of these names.
-RematPolicy save_names(std::vector<std::string> names);
+/// Keeps values named by checkpoint_name with one of these names, those of the second list on the
+/// host.
+RematPolicy save_names(std::vector<std::string> on_device, std::vector<std::string> on_host = {});
 
 /// f(args), with its intermediate results dropped after the forward pass and recomputed in the
 /// reverse one.
@@ -94,6 +100,14 @@ struct NameAttrs {
 };
 extern const OpDef kCheckpoint;
 extern const OpDef kCheckpointName;
+
+inline constexpr std::string_view kDeviceMemory = "device";
+inline constexpr std::string_view kPinnedHostMemory = "pinned_host";
+/// The same value in another of the device's memories, named as PJRT names its kind. A hint for
+/// compilers that move values between memories, as XLA's for GPU and TPU do; the CPU's does not
+/// know it, and refuses the program.
+Value transfer_to_memory(Value x, std::string_view kind);
+extern const OpDef kTransferToMemory;  // NameAttrs: the memory's kind
 
 // ---- custom gradients, custom calls, barriers
 // ------------------------------------------------------------------------

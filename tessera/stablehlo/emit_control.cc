@@ -203,6 +203,15 @@ void emit_identity(Emitter& e, const EmitNode& n) {
   e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
 }
 
+// The call that XLA's passes for host memory look for; where there are none it has no handler.
+void emit_transfer_to_memory(Emitter& e, const EmitNode& n) {
+  const std::string operands = e.operand_list(n);
+  e.line(e.bind_results(n), " = stablehlo.custom_call @annotate_device_placement(", operands,
+         ") {backend_config = \"\", has_side_effect = true, mhlo.frontend_attributes = "
+         "{_xla_buffer_placement = \"",
+         n.attr<NameAttrs>().name, "\"}} : (", e.operand_types(n), ") -> ", e.result_types(n));
+}
+
 void emit_custom_call(Emitter& e, const EmitNode& n) {
   const auto& attrs = n.attr<CustomCallAttrs>();
   const std::string config = attrs.backend_config.empty() ? "{}" : attrs.backend_config;
@@ -224,6 +233,7 @@ void add_control_emitters(EmitterTable& table) {
   table[&kCond] = emit_cond;
   table[&kCheckpoint] = emit_inlined;
   table[&kCheckpointName] = emit_identity;
+  table[&kTransferToMemory] = emit_transfer_to_memory;
   table[&kCustomGradient] = emit_inlined;
   table[&kCustomCall] = emit_custom_call;
   table[&kOptimizationBarrier] = emit_barrier;

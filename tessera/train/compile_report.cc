@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "tessera/base/strings.h"
+#include "tessera/train/remat.h"
 
 namespace tessera {
 namespace {
@@ -124,6 +125,7 @@ Result<CompileReport> compile_step_report(const LanguageModel& model, const RunC
                                     .cpu_devices = static_cast<int>(layout.mesh.size()),
                                     .compile_only = true,
                                     .client_options = {}}));
+  RETURN_IF_ERROR(check_offloading(config.training, runtime->client().platform_name()));
   ASSIGN_OR_RETURN(const TracedProgram step, trace_train_step(model, config, &layout));
   ASSIGN_OR_RETURN(Program program, lower_program(step, "train_step", layout));
   program.overrides = {{"xla_backend_optimization_level", int64_t{0}},

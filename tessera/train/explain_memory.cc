@@ -31,7 +31,14 @@ Result<Cost> cost_of(Session& session, const std::string& policy) {
 }  // namespace
 
 Result<std::string> explain_memory(Session& session) {
+  const std::string platform(session.runtime->client().platform_name());
+  RETURN_IF_ERROR(check_offloading(session.config.training, platform));
   std::vector<std::string> policies = remat_policies();
+  for (const std::string& policy : offloading_policies()) {
+    TrainingConfig offloading = session.config.training;
+    offloading.remat = policy;
+    if (check_offloading(offloading, platform).ok()) policies.push_back(policy);
+  }
   const std::string& chosen = session.config.training.remat;
   if (chosen == "custom") policies.push_back(chosen);
   TextTable table({false, true, true, true});

@@ -1,5 +1,9 @@
 #include "tessera/train/remat.h"
 
+#include <algorithm>
+
+#include "tessera/base/usage_error.h"
+
 namespace tessera {
 namespace {
 
@@ -22,6 +26,39 @@ const std::vector<std::string>& remat_policies() {
   return kPolicies;
 }
 
+const std::vector<std::string>& offloading_policies() {
+  static const std::vector<std::string> kPolicies = {"minimal_offloaded", "save_qkv_offloaded"};
+  return kPolicies;
+}
+
+const std::vector<std::string>& named_activations() {
+  static const std::vector<std::string> kNames =
+      Names{"decoder_layer_input", "context"} + kQkv + kOut + kMlp;
+  return kNames;
+}
+
+namespace {
+
+bool offloads(const TrainingConfig& training) {
+  const std::vector<std::string>& policies = offloading_policies();
+  return !training.remat_offload_names.empty() ||
+         std::find(policies.begin(), policies.end(), training.remat) != policies.end();
+}
+
+}  // namespace
+
+Status check_offloading(const TrainingConfig& training, std::string_view platform) {
+  if (!offloads(training) || platform != "cpu") return absl::OkStatus();
+  const bool custom = training.remat == "custom";
+  return usage_error(invalid_argument(
+      custom ? "training.remat_offload_names" : str_cat("training.remat=", training.remat),
+      " moves activations to the host's memory, but these devices are CPUs, which compute in that "
+      "memory already: use ",
+      custom ? "training.remat_names"
+             : str_cat("training.remat=", training.remat.substr(0, training.remat.rfind('_'))),
+      " instead"));
+}
+
 StackOptions stack_options(const TrainingConfig& training) {
   StackOptions options{.scan = training.scan_layers, .remat = true};
   const std::string& name = training.remat;
@@ -32,7 +69,10 @@ StackOptions stack_options(const TrainingConfig& training) {
     options.policy = save_names(kQkv + kOut + kMlp + Names{"context"});
   if (name == "save_qkv") options.policy = save_names(kQkv);
   if (name == "save_out") options.policy = save_names(kOut);
-  if (name == "custom") options.policy = save_names(training.remat_names);
+  if (name == "minimal_offloaded") options.policy = save_names({}, kQkv + kOut + kMlp);
+  if (name == "save_qkv_offloaded") options.policy = save_names({}, kQkv);
+  if (name == "custom")
+    options.policy = save_names(training.remat_names, training.remat_offload_names);
   return options;
 }
 

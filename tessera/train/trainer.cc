@@ -19,6 +19,7 @@
 #include "tessera/train/optimizer.h"
 #include "tessera/train/parallel_config.h"
 #include "tessera/train/progress.h"
+#include "tessera/train/remat.h"
 #include "tessera/train/run_lock.h"
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
@@ -516,15 +517,15 @@ Status check_task(const RunConfig& config, const TokenStore& store) {
 }  // namespace
 
 Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
-  // A mask or adapters that fit no parameter: before anything is made.
-  if (const auto model = make_model(config); !model.ok()) return usage_error(model.status());
+  // What a recipe asks of model, mesh and devices that cannot be: before anything is made.
+  ASSIGN_OR_RETURN(Session session, Session::open(config));
+  RETURN_IF_ERROR(check_offloading(config.training, session.runtime->client().platform_name()));
   RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
   ASSIGN_OR_RETURN(const RunLock lock, RunLock::take(config.output_directory));
   ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, config.task, environment.files));
   RETURN_IF_ERROR(check_task(config, *store));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
-  ASSIGN_OR_RETURN(Session session, Session::open(config));
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
   Trainer trainer(std::move(session), std::move(data), environment);
   RETURN_IF_ERROR(trainer.prepare());

@@ -4,6 +4,7 @@
 
 #include "tessera/base/nearest.h"
 #include "tessera/base/strings.h"
+#include "tessera/train/remat.h"
 
 namespace tessera {
 
@@ -23,15 +24,18 @@ void TrainingConfig::fields(ConfigFields& f) {
       .help("One loop over the layers: quick to compile. Else unrolled: often faster to run.");
   f.field("remat", remat)
       .one_of({"none", "save_dots", "minimal_with_context", "minimal", "save_qkv", "save_out",
-               "full", "custom"})
+               "full", "minimal_offloaded", "save_qkv_offloaded", "custom"})
       .help(
           "What layers keep for the reverse pass, from all (none is computed again) to their input "
-          "only (full); `tessera train --explain-memory` shows what each costs.");
+          "only (full); `tessera train --explain-memory` shows what each costs. _offloaded: kept "
+          "in the host's memory, for devices that have their own.");
   f.field("remat_names", remat_names)
       .help(
           "custom: values to keep, of query_proj, key_proj, value_proj, context, out_proj, "
           "mlpwi_0, "
           "mlpwi_1, mlpwo, decoder_layer_input.");
+  f.field("remat_offload_names", remat_offload_names)
+      .help("custom: of the same values, those to keep in the host's memory.");
   f.field("dropout", dropout)
       .range(0, 0.99)
       .help("Probability of leaving out an element of what a layer adds; never in validation.");
@@ -66,32 +70,33 @@ void TrainingConfig::fields(ConfigFields& f) {
 
 namespace {
 
+Status check_remat_name(const std::string& key, const std::string& name) {
+  const std::vector<std::string>& names = named_activations();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return absl::OkStatus();
+  return invalid_argument(key, ": no value is called ", name, "; the nearest is ",
+                          nearest(name, names));
+}
+
 Status check_remat(const TrainingConfig& training) {
-  static const std::vector<std::string> kNames = {"decoder_layer_input",
-                                                  "query_proj",
-                                                  "key_proj",
-                                                  "value_proj",
-                                                  "qkv_proj",
-                                                  "context",
-                                                  "out_proj",
-                                                  "mlpwi",
-                                                  "mlpwi_0",
-                                                  "mlpwi_1",
-                                                  "mlpwo"};
-  const bool custom = training.remat == "custom";
-  if (custom && training.remat_names.empty()) {
-    return invalid_argument(
-        "remat is custom, but remat_names is empty: name what to keep, such as ",
-        "remat_names=[query_proj, out_proj], or use remat=full");
-  }
-  if (!custom && !training.remat_names.empty()) {
-    return invalid_argument("remat_names is given, but remat is ", training.remat,
+  const auto& kept = training.remat_names;
+  const auto& offloaded = training.remat_offload_names;
+  if (training.remat == "custom") {
+    if (kept.empty() && offloaded.empty()) {
+      return invalid_argument(
+          "remat is custom, but remat_names is empty: name what to keep, such as ",
+          "remat_names=[query_proj, out_proj], or use remat=full");
+    }
+  } else if (!kept.empty() || !offloaded.empty()) {
+    return invalid_argument(kept.empty() ? "remat_offload_names" : "remat_names",
+                            " is given, but remat is ", training.remat,
                             ": it belongs to remat=custom");
   }
-  for (const std::string& name : training.remat_names) {
-    if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) continue;
-    return invalid_argument("remat_names: no value is called ", name, "; the nearest is ",
-                            nearest(name, kNames));
+  for (const std::string& name : kept) RETURN_IF_ERROR(check_remat_name("remat_names", name));
+  for (const std::string& name : offloaded) {
+    RETURN_IF_ERROR(check_remat_name("remat_offload_names", name));
+    if (std::find(kept.begin(), kept.end(), name) == kept.end()) continue;
+    return invalid_argument("remat_offload_names: ", name,
+                            " is in remat_names too: keep it on the device or on the host");
   }
   return absl::OkStatus();
 }

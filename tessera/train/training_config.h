@@ -22,7 +22,8 @@ struct TrainingConfig {
   ComputeType dtype = ComputeType::kBf16;
   bool scan_layers = true;     ///< One loop over the layers; else one program after the other.
   std::string remat = "none";  ///< What layers compute again in the reverse pass: see remat.h.
-  std::vector<std::string> remat_names;  ///< custom: the named values that are kept.
+  std::vector<std::string> remat_names;          ///< custom: the named values that are kept.
+  std::vector<std::string> remat_offload_names;  ///< custom: those kept in the host's memory.
   double dropout = 0;                    ///< Share of the residual stream's changes left out.
   bool attend_across_documents = false;  ///< Of a packed row: else each sees only itself.
   uint64_t seed = 0;

@@ -300,16 +300,25 @@ const bool kNestedScanGradients = add_gradient_cases("scan_nested", nested_scan_
 const bool kBranchGradients = add_gradient_cases("cond", branch_cases);
 const bool kOtherGradients = add_gradient_cases("custom", other_cases);
 const bool kCheckpointGradients = add_gradient_cases("checkpoint", [] {
-  const RematPolicy everything = [](const Node&) { return true; };
+  const RematPolicy everything = [](const Node&) { return Keep::kOnDevice; };
   return std::vector<GradientCase>{
       checkpoint_case("checkpoint_saves_nothing", save_nothing()),
       checkpoint_case("checkpoint_saves_dots", save_dots()),
       checkpoint_case("checkpoint_saves_names", save_names({"hidden"})),
+      {.name = "transfer_to_memory",
+       .fn = [](Graph&, Parameters p) -> Values {
+         const Value on_host = transfer_to_memory(sin(p[0]), kPinnedHostMemory);
+         return {sin(transfer_to_memory(on_host, kDeviceMemory))};
+       },
+       .inputs = {random_f64({2, 3}, -1, 1, 8)}},
+      checkpoint_case("checkpoint_saves_names_on_the_host", save_names({}, {"hidden"})),
       checkpoint_case("checkpoint_saves_unknown_names", save_names({"missing"})),
       checkpoint_case("checkpoint_saves_everything", everything),
       checkpointed_scan_case("scan_of_checkpoint_saves_nothing", save_nothing()),
       checkpointed_scan_case("scan_of_checkpoint_saves_dots", save_dots()),
       checkpointed_scan_case("scan_of_checkpoint_saves_names", save_names({"hidden"})),
+      checkpointed_scan_case("scan_of_checkpoint_saves_names_on_the_host",
+                             save_names({}, {"hidden"})),
       scan_in_checkpoint_case("checkpoint_of_scan_saves_nothing", save_nothing()),
       scan_in_checkpoint_case("checkpoint_of_scan_saves_dots", save_dots()),
       scan_in_checkpoint_case("checkpoint_of_scan_saves_everything", everything),

@@ -201,9 +201,48 @@ TEST(Rematerialization, SavedNamesAreNotComputedAgain) {
 }
 
 TEST(Rematerialization, SavingEverythingComputesNothingAgain) {
-  const Halves text = gradient_text([](const Node&) { return true; });
+  const Halves text = gradient_text([](const Node&) { return Keep::kOnDevice; });
   EXPECT_EQ(count(text.reverse, "stablehlo.tanh"), 0);
   EXPECT_EQ(count(text.reverse, "stablehlo.dot_general"), 4);
+}
+
+constexpr char kToHost[] = "_xla_buffer_placement = \"pinned_host\"";
+constexpr char kToDevice[] = "_xla_buffer_placement = \"device\"";
+
+TEST(Rematerialization, WhatIsKeptOnTheHostGoesThereAtOnceAndComesBackBehindTheBarrier) {
+  const Halves text = gradient_text(save_names({}, {"hidden"}));
+  EXPECT_EQ(count(text.forward, kToHost), 1) << text.forward;
+  EXPECT_EQ(count(text.reverse, kToDevice), 1) << text.reverse;
+  EXPECT_EQ(count(text.forward, kToDevice) + count(text.reverse, kToHost), 0);
+  EXPECT_EQ(count(text.reverse, "stablehlo.tanh"), 0);
+  EXPECT_EQ(count(gradient_text(save_names({"hidden"})).forward, "custom_call"), 0);
+}
+
+// What the forward loop stacks is on the host already, and each step of the reverse one brings its
+// own slice back: no stack is ever whole on the device.
+TEST(Rematerialization, ALoopStacksOnTheHostWhatIsKeptThere) {
+  const TextCase c{"step",
+                   [](Graph&, Parameters p) {
+                     const ScanBody body = [](Parameters carry, Parameters slices) -> ScanStep {
+                       const Branch layer = [](Parameters a) -> Values {
+                         return {sin(checkpoint_name(tanh(matmul(a[0], a[1])), "hidden"))};
+                       };
+                       return {.carry = checkpoint(layer, Values{carry[0], slices[0]},
+                                                   save_names({}, {"hidden"})),
+                               .ys = {}};
+                     };
+                     return gradients(sum(scan(body, p.first(1), p.subspan(1)).carry[0]), p);
+                   },
+                   {f32({2, 3}), f32({4, 3, 3})}};
+  const std::string text = printed(c);
+  const size_t second = text.find("stablehlo.while", text.find("stablehlo.while") + 1);
+  ASSERT_NE(second, std::string::npos) << text;
+  const std::string forward = text.substr(0, second), reverse = text.substr(second);
+  EXPECT_EQ(count(forward, kToHost), 1) << text;
+  EXPECT_EQ(count(reverse, kToDevice), 1) << text;
+  EXPECT_EQ(count(forward, kToDevice) + count(reverse, kToHost), 0) << text;
+  EXPECT_EQ(count(reverse, "stablehlo.tanh"), 0);
+  EXPECT_EQ(count(text, "tensor<4x2x3xf32>, tensor<1x2x3xf32>"), 2) << text;
 }
 
 // Inside a scan the forward loop must keep the layers' inputs and nothing that is computed again.

@@ -31,11 +31,18 @@ TEST(Remat, EveryPolicyGivesTheSameGradientsInScannedAndUnrolledLayers) {
   ASSERT_TRUE(state.ok()) << state.status();
   const Result<Inputs> expected = step_from(*state, config);
   ASSERT_TRUE(expected.ok()) << expected.status();
-  const std::pair<bool, const char*> cases[] = {{true, "save_dots"}, {true, "minimal_with_context"},
-                                                {true, "minimal"},   {true, "save_qkv"},
-                                                {true, "save_out"},  {true, "full"},
-                                                {true, "custom"},    {false, "none"},
-                                                {false, "minimal"},  {false, "full"}};
+  const std::pair<bool, const char*> cases[] = {{true, "save_dots"},
+                                                {true, "minimal_with_context"},
+                                                {true, "minimal"},
+                                                {true, "save_qkv"},
+                                                {true, "save_out"},
+                                                {true, "full"},
+                                                {true, "custom"},
+                                                {false, "none"},
+                                                {false, "minimal"},
+                                                {false, "full"},
+                                                {true, "minimal_offloaded"},
+                                                {false, "save_qkv_offloaded"}};
   for (const auto& [scan, policy] : cases) {
     config.training.scan_layers = scan;
     config.training.remat = policy;
@@ -106,6 +113,11 @@ TEST(Remat, NamesThatAreNoneAreRefused) {
               ::testing::AllOf(HasSubstr("query_prj"), HasSubstr("query_proj")));
   EXPECT_THAT(error({"remat_names=[context]"}), HasSubstr("remat=custom"));
   EXPECT_THAT(error({"remat=ful"}), HasSubstr("the nearest is full"));
+  EXPECT_THAT(error({"remat=custom", "remat_offload_names=[contex]"}),
+              ::testing::AllOf(HasSubstr("remat_offload_names"), HasSubstr("is context")));
+  EXPECT_THAT(error({"remat_offload_names=[context]"}), HasSubstr("remat=custom"));
+  EXPECT_THAT(error({"remat=custom", "remat_names=[context]", "remat_offload_names=[context]"}),
+              HasSubstr("in remat_names too"));
 }
 
 TEST(StepFlop, IsWhatTheCompilerCounts) {
