@@ -11,6 +11,7 @@ PJRT_Api make_api() {
   api.pjrt_api_version = {PJRT_Api_Version_STRUCT_SIZE, nullptr, PJRT_API_MAJOR, PJRT_API_MINOR};
   fill_basic_slots(api);
   fill_client_slots(api);
+  fill_cross_process_slots(api);
   fill_device_slots(api);
   fill_topology_slots(api);
   fill_buffer_slots(api);

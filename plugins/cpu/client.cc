@@ -1,101 +1,12 @@
-// The client: its options, its devices, and the questions about it.
+// The client: its devices, and the questions about it.
 #include <sched.h>
 
+#include "plugins/cpu/client_options.h"
+#include "plugins/cpu/cross_process.h"
 #include "plugins/cpu/internal.h"
 
 namespace tessera::pjrt_cpu {
 namespace {
-
-// ---- create options
-// -------------------------------------------------------------------------------------------------
-
-/// What PJRT_Client_Create takes; the README's table says the same.
-struct ClientOptions {
-  int64_t cpu_device_count = 1;
-  int64_t node_id = 0;
-  int64_t num_nodes = 1;
-  int64_t memory_limit_bytes = 0;  // of the pool; 0: none
-  std::string platform_name = "cpu";
-};
-
-constexpr std::string_view kOptionNames[] = {"cpu_device_count", "node_id", "num_nodes",
-                                             "memory_limit_bytes", "platform_name"};
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-absl::Status unknown_option(std::string_view name) {
-  const auto nearest = std::min_element(
-      std::begin(kOptionNames), std::end(kOptionNames),
-      [&](auto a, auto b) { return edit_distance(name, a) < edit_distance(name, b); });
-  return invalid(absl::StrCat("unknown create option '", name, "'; did you mean '", *nearest,
-                              "'? Known: ", absl::StrJoin(kOptionNames, ", ")));
-}
-
-absl::Status take_int(const PJRT_NamedValue& option, std::string_view name, int64_t low,
-                      int64_t high, int64_t* to) {
-  if (option.type != PJRT_NamedValue_kInt64)
-    return invalid(absl::StrCat("create option '", name, "' must be an integer"));
-  if (option.int64_value < low || option.int64_value > high) {
-    return invalid(absl::StrCat("create option '", name, "' is ", option.int64_value,
-                                ", must be from ", low, " to ", high));
-  }
-  *to = option.int64_value;
-  return absl::OkStatus();
-}
-
-absl::Status take_option(const PJRT_NamedValue& option, ClientOptions* to) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  TF_RETURN_IF_ERROR(
-      check_struct_size("PJRT_NamedValue", PJRT_NamedValue_STRUCT_SIZE, option.struct_size));
-  TF_RETURN_IF_ERROR(require(option.name, "create_options.name"));
-  const std::string_view name = view(option.name, option.name_size);
-  if (name == "cpu_device_count")
-    return take_int(option, name, 1, xla::kMaxCpuDevicesPerProcess - 1, &to->cpu_device_count);
-  if (name == "node_id") return take_int(option, name, 0, 1 << 20, &to->node_id);
-  if (name == "num_nodes") return take_int(option, name, 1, 1 << 20, &to->num_nodes);
-  if (name == "memory_limit_bytes")
-    return take_int(option, name, 0, kMost, &to->memory_limit_bytes);
-  if (name == "platform_name") {
-    if (option.type != PJRT_NamedValue_kString || option.string_value == nullptr ||
-        option.value_size == 0) {
-      return invalid("create option 'platform_name' must be a string that is not empty");
-    }
-    to->platform_name = view(option.string_value, option.value_size);
-    return absl::OkStatus();
-  }
-  return unknown_option(name);
-}
-
-absl::StatusOr<ClientOptions> read_options(const PJRT_Client_Create_Args& args) {
-  ClientOptions options;
-  if (args.num_options > 0) TF_RETURN_IF_ERROR(require(args.create_options, "create_options"));
-  for (size_t i = 0; i < args.num_options; ++i)
-    TF_RETURN_IF_ERROR(take_option(args.create_options[i], &options));
-  if (options.node_id >= options.num_nodes) {
-    return invalid(absl::StrCat("create option 'node_id' is ", options.node_id,
-                                ", but there are only ", options.num_nodes,
-                                " nodes ('num_nodes')"));
-  }
-  if (options.num_nodes > 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("create option 'num_nodes' is ", options.num_nodes,
-                     ": this plugin does not connect several processes yet, use 1"));
-  }
-  return options;
-}
 
 // ---- creation
 // -------------------------------------------------------------------------------------------------------
@@ -128,23 +39,27 @@ absl::StatusOr<std::unique_ptr<xla::CpuMemory>> allocate(const std::shared_ptr<M
 }
 
 // XLA's thread pool must be larger than the devices that wait in a collective, or they wait for
-// ever. It reads this variable; a value that the user has set is kept.
-void widen_thread_pool(int64_t devices) {
+// ever. It reads this variable; a value that the user has set is kept. Returns the threads of each
+// of its pools.
+int64_t widen_thread_pool(int64_t devices, bool several_processes) {
   static std::mutex mutex;
   static bool ours = false;
   std::lock_guard lock(mutex);
-  if (std::getenv("PJRT_NPROC") != nullptr && !ours) return;
-  if (devices < 2) {  // no collectives, so the default is right
-    if (ours) unsetenv("PJRT_NPROC");
-    return;
-  }
   cpu_set_t set;
   const int64_t cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+  const char* given = std::getenv("PJRT_NPROC");
+  if (given != nullptr && !ours) return std::max<int64_t>(devices, std::atoll(given));
+  if (devices < 2 && !several_processes) {  // no collectives, so the default is right
+    if (ours) unsetenv("PJRT_NPROC");
+    return cores;
+  }
   ours = true;
-  setenv("PJRT_NPROC", absl::StrCat(std::max(cores, 4 * devices)).c_str(), 1);
+  const int64_t threads = std::max(cores, (several_processes ? 8 : 4) * devices);
+  setenv("PJRT_NPROC", absl::StrCat(threads).c_str(), 1);
+  return threads;
 }
 
-void wrap_devices(PJRT_Client* client) {
+void wrap_memories(PJRT_Client* client) {
   for (xla::PjRtMemorySpace* space : client->client->memory_spaces()) {
     auto& memory = client->owned_memories.emplace_back(std::make_unique<PJRT_Memory>());
     memory->client = client;
@@ -152,28 +67,65 @@ void wrap_devices(PJRT_Client* client) {
     client->memories.push_back(memory.get());
     client->memory_of[space] = memory.get();
   }
-  for (xla::PjRtDevice* xla_device : client->client->devices()) {
+}
+
+void wrap_own_device(PJRT_Client* client, xla::PjRtDevice* xla_device, PJRT_Device* device) {
+  device->device = xla_device;
+  client->device_of[xla_device] = device;
+  if (xla_device->IsAddressable()) client->addressable_devices.push_back(device);
+  for (xla::PjRtMemorySpace* space : xla_device->memory_spaces()) {
+    device->memories.push_back(client->memory_of[space]);
+    client->memory_of[space]->devices.push_back(device);
+  }
+  if (auto space = xla_device->default_memory_space(); space.ok())
+    device->default_memory = client->memory_of[*space];
+}
+
+// All devices of all processes, as the topology has them; those of other processes are described
+// and nothing more.
+void wrap_devices(PJRT_Client* client) {
+  absl::flat_hash_map<int, xla::PjRtDevice*> own;
+  for (xla::PjRtDevice* device : client->client->devices())
+    own[device->global_device_id().value()] = device;
+  for (const auto& description : client->topology->topology->DeviceDescriptions()) {
     auto& device = client->owned_devices.emplace_back(std::make_unique<PJRT_Device>());
     device->client = client;
-    device->device = xla_device;
-    describe(xla_device->description(), &device->description);
+    describe(*description, &device->description);
+    if (client->cross_process != nullptr) {
+      add_slice(client->cross_process->processes[device->description.process_index],
+                &device->description);
+    }
     client->devices.push_back(device.get());
-    client->device_of[xla_device] = device.get();
-    if (xla_device->IsAddressable()) client->addressable_devices.push_back(device.get());
-    for (xla::PjRtMemorySpace* space : xla_device->memory_spaces())
-      device->memories.push_back(client->memory_of[space]);
-    if (auto space = xla_device->default_memory_space(); space.ok())
-      device->default_memory = client->memory_of[*space];
+    if (const auto found = own.find(description->id()); found != own.end())
+      wrap_own_device(client, found->second, device.get());
   }
-  for (auto& memory : client->owned_memories) {
-    for (xla::PjRtDevice* device : memory->space->devices())
-      memory->devices.push_back(client->device_of[device]);
+}
+
+absl::Status describe_topology(PJRT_Client* client) {
+  TF_ASSIGN_OR_RETURN(const xla::PjRtTopologyDescription* topology,
+                      client->client->GetTopologyDescription());
+  const auto& cpu = *static_cast<const xla::CpuTopologyDescription*>(topology);
+  std::vector<xla::CpuTopology::CpuDevice> devices(cpu.cpu_topology().devices().begin(),
+                                                   cpu.cpu_topology().devices().end());
+  if (client->cross_process != nullptr) {
+    devices.clear();
+    const auto& processes = client->cross_process->processes;
+    for (size_t p = 0; p < processes.size(); ++p) {
+      for (int64_t i = 0; i < processes[p].devices; ++i)
+        devices.push_back({static_cast<int>(p), static_cast<int>(i)});
+    }
   }
+  client->topology =
+      make_topology(std::make_unique<xla::CpuTopologyDescription>(
+                        cpu.platform_id(), cpu.platform_name(), cpu.platform_version(),
+                        std::move(devices), cpu.cpu_topology().machine_attributes()),
+                    client->platform_name);
+  return absl::OkStatus();
 }
 
 absl::Status client_create(PJRT_Client_Create_Args& args) {
   TF_ASSIGN_OR_RETURN(const ClientOptions options, read_options(args));
-  widen_thread_pool(options.cpu_device_count);
+  const int64_t threads = widen_thread_pool(options.cpu_device_count, options.num_nodes > 1);
   auto client = std::make_unique<PJRT_Client>();
   client->pool = std::make_shared<MemoryPool>(options.memory_limit_bytes);
   xla::CpuClientOptions xla_options;
@@ -182,21 +134,18 @@ absl::Status client_create(PJRT_Client_Create_Args& args) {
   xla_options.allocator = [pool = client->pool](size_t bytes, size_t alignment) {
     return allocate(pool, bytes, alignment);
   };
+  if (options.num_nodes > 1) {
+    TF_ASSIGN_OR_RETURN(client->cross_process,
+                        connect_processes(args, options, client->pool, threads));
+    xla_options.collectives = make_collectives(client->cross_process->launches);
+  }
   TF_ASSIGN_OR_RETURN(client->client, xla::GetXlaPjrtCpuClient(std::move(xla_options)));
   client->platform_name = options.platform_name;
   client->platform_version = "tessera 0.1.0, XLA of tensorflow-cpu 2.21.0";
   client->process_index = static_cast<int>(options.node_id);
+  TF_RETURN_IF_ERROR(describe_topology(client.get()));
+  wrap_memories(client.get());
   wrap_devices(client.get());
-  TF_ASSIGN_OR_RETURN(const xla::PjRtTopologyDescription* topology,
-                      client->client->GetTopologyDescription());
-  const auto& cpu = *static_cast<const xla::CpuTopologyDescription*>(topology);
-  const auto devices = cpu.cpu_topology().devices();
-  client->topology =
-      make_topology(std::make_unique<xla::CpuTopologyDescription>(
-                        cpu.platform_id(), cpu.platform_name(), cpu.platform_version(),
-                        std::vector<xla::CpuTopology::CpuDevice>(devices.begin(), devices.end()),
-                        cpu.cpu_topology().machine_attributes()),
-                    options.platform_name);
   args.client = client.release();
   return absl::OkStatus();
 }
@@ -260,12 +209,6 @@ absl::Status client_lookup_addressable_device(PJRT_Client_LookupAddressableDevic
       absl::StrCat("no addressable device has local hardware id ", args.local_hardware_id));
 }
 
-// There is one process, so there is nothing to learn about others.
-absl::Status client_update_global_process_info(PJRT_Client_UpdateGlobalProcessInfo_Args& args) {
-  return args.num_process_infos == 0 ? absl::OkStatus()
-                                     : require(args.process_infos, "process_infos");
-}
-
 absl::Status client_default_device_assignment(PJRT_Client_DefaultDeviceAssignment_Args& args) {
   if (args.num_replicas < 1 || args.num_partitions < 1)
     return invalid("num_replicas and num_partitions must be at least 1");
@@ -280,6 +223,11 @@ absl::Status client_default_device_assignment(PJRT_Client_DefaultDeviceAssignmen
     return invalid(absl::StrCat(args.num_replicas, " replicas x ", args.num_partitions,
                                 " partitions need ", wanted, " devices, the client has ",
                                 args.client->devices.size()));
+  }
+  if (args.client->cross_process != nullptr) {  // XLA's client knows only this process's devices
+    for (size_t i = 0; i < wanted; ++i)
+      args.default_assignment[i] = args.client->devices[i]->description.id;
+    return absl::OkStatus();
   }
   TF_ASSIGN_OR_RETURN(
       const xla::DeviceAssignment assignment,
@@ -314,7 +262,6 @@ void fill_client_slots(PJRT_Api& api) {
   TESSERA_SLOT(api, PJRT_Client_AddressableMemories, client, client_addressable_memories);
   TESSERA_SLOT(api, PJRT_Client_LookupDevice, client, client_lookup_device);
   TESSERA_SLOT(api, PJRT_Client_LookupAddressableDevice, client, client_lookup_addressable_device);
-  TESSERA_SLOT(api, PJRT_Client_UpdateGlobalProcessInfo, client, client_update_global_process_info);
   TESSERA_SLOT(api, PJRT_Client_DefaultDeviceAssignment, client, client_default_device_assignment);
   TESSERA_SLOT(api, PJRT_Client_DmaMap, client, client_dma_map);
   TESSERA_SLOT(api, PJRT_Client_DmaUnmap, client, client_dma_unmap);

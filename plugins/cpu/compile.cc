@@ -85,6 +85,29 @@ absl::StatusOr<Result> parse_and(const PJRT_Program& program, const Compile& com
   return compile(module->get());
 }
 
+// XLA's client would count through the devices of this process only.
+void assign_default_devices(const PJRT_Client& client, xla::CompileOptions* options) {
+  auto& build = options->executable_build_options;
+  if (client.cross_process == nullptr || build.has_device_assignment() ||
+      options->compile_portable_executable) {
+    return;
+  }
+  const int64_t wanted = int64_t{build.num_replicas()} * build.num_partitions();
+  if (build.num_replicas() < 1 || build.num_partitions() < 1 ||
+      wanted > static_cast<int64_t>(client.devices.size())) {
+    return;  // check_assignment says what is wrong
+  }
+  // A single device: one of this process's, as a client of one process would choose.
+  const auto& devices = wanted == 1 ? client.addressable_devices : client.devices;
+  xla::DeviceAssignment assignment(build.num_replicas(), build.num_partitions());
+  size_t next = 0;
+  for (int replica = 0; replica < build.num_replicas(); ++replica) {
+    for (int partition = 0; partition < build.num_partitions(); ++partition)
+      assignment(replica, partition) = devices[next++]->description.id;
+  }
+  build.set_device_assignment(assignment);
+}
+
 // XLA's own check comes late and aborts some programs: a device assignment must fit the client.
 absl::Status check_assignment(const PJRT_Client& client, const xla::CompileOptions& options) {
   const auto& build = options.executable_build_options;
@@ -121,6 +144,21 @@ absl::Status check_assignment(const PJRT_Client& client, const xla::CompileOptio
   return absl::OkStatus();
 }
 
+std::vector<int> processes_of(const xla::PjRtLoadedExecutable& executable,
+                              const PJRT_Client& client) {
+  // Without devices of its own an executable is portable, and runs on one device.
+  if (client.cross_process == nullptr || executable.addressable_devices().empty()) return {};
+  std::set<int> processes;
+  const xla::DeviceAssignment& assignment = executable.device_assignment();
+  for (int replica = 0; replica < assignment.replica_count(); ++replica) {
+    for (int partition = 0; partition < assignment.computation_count(); ++partition) {
+      processes.insert(
+          xla::UnpackCpuProcessIndex(xla::PjRtGlobalDeviceId(assignment(replica, partition))));
+    }
+  }
+  return {processes.begin(), processes.end()};
+}
+
 absl::StatusOr<PJRT_LoadedExecutable*> wrap_loaded(
     std::unique_ptr<xla::PjRtLoadedExecutable> executable, PJRT_Client* client) {
   auto handle = std::make_unique<PJRT_LoadedExecutable>();
@@ -131,14 +169,16 @@ absl::StatusOr<PJRT_LoadedExecutable*> wrap_loaded(
   for (xla::PjRtDevice* device : handle->executable->addressable_devices()) {
     handle->addressable_devices.push_back(client->device_of[device]);
   }
+  handle->processes = processes_of(*handle->executable, *client);
   return handle.release();
 }
 
 absl::Status client_compile(PJRT_Client_Compile_Args& args) {
   using Loaded = std::unique_ptr<xla::PjRtLoadedExecutable>;
   TF_RETURN_IF_ERROR(check_program(args.program));
-  TF_ASSIGN_OR_RETURN(const xla::CompileOptions options,
+  TF_ASSIGN_OR_RETURN(xla::CompileOptions options,
                       read_compile_options(args.compile_options, args.compile_options_size));
+  assign_default_devices(*args.client, &options);
   TF_RETURN_IF_ERROR(check_assignment(*args.client, options));
   TF_ASSIGN_OR_RETURN(Loaded executable, parse_and<Loaded>(*args.program, [&](auto&& program) {
                         return args.client->client->CompileAndLoad(program, options);

@@ -1,4 +1,5 @@
 // Running executables.
+#include "plugins/cpu/cross_process.h"
 #include "plugins/cpu/internal.h"
 
 namespace tessera::pjrt_cpu {
@@ -107,6 +108,48 @@ absl::StatusOr<Buffers> execute_on(const PJRT_LoadedExecutable_Execute_Args& arg
   return executable.ExecutePortable(list, args.execute_device->device, options, future, fill);
 }
 
+// Tells of the end of a launch when all its devices are done.
+void end_when_done(const std::shared_ptr<Launches>& launches, int64_t launch,
+                   std::vector<xla::Future<>>& futures) {
+  struct Devices {
+    std::atomic<size_t> left;
+    std::mutex mutex;
+    std::optional<std::string> error;  // the first one
+  };
+  auto devices = std::make_shared<Devices>();
+  devices->left = futures.size();
+  for (xla::Future<>& future : futures) {
+    future.OnReady([launches, launch, devices](const absl::Status& status) {
+      if (!status.ok()) {  // at once: others may wait for this device
+        std::lock_guard lock(devices->mutex);
+        devices->error = std::string(status.message());
+        launches->fail(launch, Failure(Failure::kUnavailable, *devices->error));
+      }
+      if (--devices->left == 0) launches->end(launch, std::nullopt);
+    });
+  }
+}
+
+// A program over several devices of a client that spans processes: see Launches.
+absl::Status launch_across_processes(const PJRT_LoadedExecutable_Execute_Args& args,
+                                     const std::vector<std::vector<xla::PjRtBuffer*>>& lists,
+                                     xla::ExecuteOptions options, std::vector<Buffers>& outputs,
+                                     std::optional<std::vector<xla::Future<>>>& futures) {
+  const std::shared_ptr<Launches> launches = args.executable->client->cross_process->launches;
+  int64_t launch = 0;
+  TF_RETURN_IF_ERROR(catch_failure([&] { launch = launches->begin(args.executable->processes); }));
+  options.launch_id = static_cast<int32_t>(launch);
+  futures.emplace();
+  auto result = args.executable->executable->Execute(lists, options, futures);
+  if (!result.ok()) {
+    launches->end(launch, std::string(result.status().message()));
+    return result.status();
+  }
+  outputs = *std::move(result);
+  end_when_done(launches, launch, *futures);
+  return absl::OkStatus();
+}
+
 absl::Status loaded_execute(PJRT_LoadedExecutable_Execute_Args& args) {
   TF_RETURN_IF_ERROR(check_arguments(args));
   TF_ASSIGN_OR_RETURN(const xla::ExecuteOptions options, read_options(args.options, args.num_args));
@@ -117,6 +160,8 @@ absl::Status loaded_execute(PJRT_LoadedExecutable_Execute_Args& args) {
     std::optional<xla::Future<>> future;
     TF_ASSIGN_OR_RETURN(outputs.emplace_back(), execute_on(args, lists[0], options, future));
     if (future.has_value()) futures.emplace().push_back(*std::move(future));
+  } else if (!args.executable->processes.empty()) {
+    TF_RETURN_IF_ERROR(launch_across_processes(args, lists, options, outputs, futures));
   } else {
     if (args.device_complete_events != nullptr) futures.emplace();
     TF_ASSIGN_OR_RETURN(outputs, args.executable->executable->Execute(lists, options, futures));

@@ -92,9 +92,10 @@ PJRT_Error* entry(Args* args) {
   } while (false)
 
 // Each file of the plugin fills the slots it implements.
-void fill_basic_slots(PJRT_Api& api);   // errors, plugin, events
-void fill_client_slots(PJRT_Api& api);  // client, compile
-void fill_device_slots(PJRT_Api& api);  // devices, memories
+void fill_basic_slots(PJRT_Api& api);          // errors, plugin, events
+void fill_client_slots(PJRT_Api& api);         // client, compile
+void fill_cross_process_slots(PJRT_Api& api);  // news of other processes
+void fill_device_slots(PJRT_Api& api);         // devices, memories
 void fill_topology_slots(PJRT_Api& api);
 void fill_buffer_slots(PJRT_Api& api);
 void fill_transfer_slots(PJRT_Api& api);  // host to device
@@ -169,8 +170,13 @@ struct PJRT_TopologyDescription {
   tessera::pjrt_cpu::NamedValues attributes;
 };
 
+namespace tessera::pjrt_cpu {
+struct CrossProcess;
+}
+
 struct PJRT_Client {
   std::shared_ptr<tessera::pjrt_cpu::MemoryPool> pool;
+  std::shared_ptr<tessera::pjrt_cpu::CrossProcess> cross_process;  // null: one process
   std::unique_ptr<xla::PjRtClient> client;
   std::string platform_name, platform_version;
   int process_index = 0;
@@ -215,6 +221,7 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<xla::PjRtLoadedExecutable> executable;
   PJRT_Client* client = nullptr;
   std::vector<PJRT_Device*> addressable_devices;
+  std::vector<int> processes;  // that run it, ascending; empty: only this one
   size_t num_outputs = 0;
   std::atomic<bool> deleted = false;
   std::mutex mutex;

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
+#include "tessera/base/key_value_store.h"
 #include "tessera/base/status.h"
 #include "xla/pjrt/c/pjrt_c_api.h"
 
@@ -30,7 +32,10 @@ Status call_entry(const PJRT_Api* api, size_t offset, PJRT_Error* (*PJRT_Api::*e
 struct ClientHandle {
   const PJRT_Api* api;
   PJRT_Client* client;
-  ClientHandle(const PJRT_Api* api, PJRT_Client* client) : api(api), client(client) {}
+  std::shared_ptr<KeyValueStore> key_values;  // that the plugin may call until its client's end
+  ClientHandle(const PJRT_Api* api, PJRT_Client* client,
+               std::shared_ptr<KeyValueStore> key_values = nullptr)
+      : api(api), client(client), key_values(std::move(key_values)) {}
   ClientHandle(const ClientHandle&) = delete;
   ~ClientHandle();
 };

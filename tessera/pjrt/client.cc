@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "tessera/pjrt/api_internal.h"
 #include "tessera/pjrt/element_type_internal.h"
+#include "tessera/pjrt/key_value_callbacks_internal.h"
 #include "tessera/pjrt/named_value_internal.h"
 
 namespace tessera::pjrt {
@@ -37,16 +38,46 @@ Result<Transfer> transfer(const std::shared_ptr<const ClientHandle>& client, con
 Client::Client(Plugin plugin, std::shared_ptr<const ClientHandle> handle)
     : plugin_(std::move(plugin)), handle_(std::move(handle)) {}
 
-Result<Client> Client::create(const Plugin& plugin, std::span<const NamedValue> options) {
-  const auto c_options = to_c(options);
+Result<Client> Client::create(const Plugin& plugin, std::span<const NamedValue> options,
+                              const ProcessGroup& group) {
+  std::vector<NamedValue> all_options(options.begin(), options.end());
   PJRT_ARGS(PJRT_Client_Create, args);
+  if (group.processes > 1) {
+    if (group.key_values == nullptr) {
+      return invalid_argument("a client of ", group.processes,
+                              " processes needs a store of key-values in which they meet");
+    }
+    all_options.push_back({"node_id", int64_t{group.process}});
+    all_options.push_back({"num_nodes", int64_t{group.processes}});
+    if (group.slice) all_options.push_back({"slice_index", *group.slice});
+    set_key_value_callbacks(*group.key_values, &args);
+  }
+  const auto c_options = to_c(all_options);
   args.create_options = c_options.data();
   args.num_options = c_options.size();
   RETURN_IF_ERROR(annotate(PJRT_CALL(plugin.api(), PJRT_Client_Create, args),
                            str_cat("plugin ", plugin.path(), ": creating a client")));
-  Client client(plugin, std::make_shared<const ClientHandle>(plugin.api(), args.client));
+  Client client(plugin,
+                std::make_shared<const ClientHandle>(plugin.api(), args.client, group.key_values));
   RETURN_IF_ERROR(client.list_devices());
   return client;
+}
+
+Status Client::update_processes(std::span<const ProcessState> states) const {
+  std::vector<PJRT_ProcessInfo> infos;
+  for (const ProcessState& state : states) {
+    PJRT_ProcessInfo info = {};
+    info.struct_size = PJRT_ProcessInfo_STRUCT_SIZE;
+    info.task_id = state.process;
+    info.incarnation_id = state.incarnation;
+    info.state = state.alive ? PJRT_ProcessState_kConnected : PJRT_ProcessState_kDisconnected;
+    infos.push_back(info);
+  }
+  PJRT_ARGS(PJRT_Client_UpdateGlobalProcessInfo, args);
+  args.client = handle_->client;
+  args.process_infos = infos.data();
+  args.num_process_infos = infos.size();
+  return PJRT_CALL(handle_->api, PJRT_Client_UpdateGlobalProcessInfo, args);
 }
 
 Status Client::list_devices() {

@@ -15,6 +15,7 @@
 #include "tessera/pjrt/executable.h"
 #include "tessera/pjrt/named_value.h"
 #include "tessera/pjrt/plugin.h"
+#include "tessera/pjrt/process_group.h"
 
 namespace tessera::pjrt {
 
@@ -26,12 +27,23 @@ struct HostView {
   std::vector<int64_t> byte_strides;
 };
 
+/// What collectives of a client sent to other processes and got from them since it was made: array
+/// data, without the headers of any protocol.
+struct Traffic {
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t operations = 0;  ///< collectives that had to do with other processes
+};
+
 /// A connection to the devices of one plugin. Move-only handle; what it made keeps the connection
 /// open. Safe to use from several threads, except for moving and destroying.
 class Client {
  public:
   /// `options` are the plugin's own ("cpu_device_count"); an unknown one is the plugin's error.
-  static Result<Client> create(const Plugin& plugin, std::span<const NamedValue> options = {});
+  /// With a group of several processes all of them make their clients together, in the same order,
+  /// and each has all devices of all: the call waits for the others, and its error names those that
+  /// do not come.
+  static Result<Client> create(const Plugin& plugin, std::span<const NamedValue> options = {},
+                               const ProcessGroup& group = {});
 
   const Plugin& plugin() const { return plugin_; }
   /// "cpu", "cuda", "tpu".
@@ -45,6 +57,12 @@ class Client {
   std::vector<Device> addressable_devices() const;
   /// NOT_FOUND names the ids there are.
   Result<Device> device(int id) const;
+
+  /// Tells the plugin who of the group lives, so that what waits for the dead fails soon. To be
+  /// called with each change; processes that are not named stay as they were.
+  Status update_processes(std::span<const ProcessState> states) const;
+  /// UNIMPLEMENTED where the plugin is not ours.
+  Result<Traffic> traffic() const;
 
   /// Copies `array` to `device`; the array may be changed or freed when the call returns.
   Result<Buffer> to_device(const HostArray& array, const Device& device) const;

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "tessera/base/key_value_store.h"
+
+namespace tessera::pjrt {
+
+/// This process among those that make one client together.
+struct ProcessGroup {
+  int process = 0;
+  int processes = 1;
+  /// What they meet through; needed for more than one process, and kept as long as the client.
+  std::shared_ptr<KeyValueStore> key_values;
+  /// The slice of the cluster that this process is in: given by all processes, or by none.
+  std::optional<int64_t> slice;
+};
+
+/// What became of a process of the group.
+struct ProcessState {
+  int process = 0;
+  /// Of its present start; another number than before says that it was started again.
+  uint64_t incarnation = 0;
+  bool alive = true;
+};
+
+}  // namespace tessera::pjrt
