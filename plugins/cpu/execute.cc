@@ -137,7 +137,10 @@ absl::Status launch_across_processes(const PJRT_LoadedExecutable_Execute_Args& a
                                      std::optional<std::vector<xla::Future<>>>& futures) {
   const std::shared_ptr<Launches> launches = args.executable->client->cross_process->launches;
   int64_t launch = 0;
-  TF_RETURN_IF_ERROR(catch_failure([&] { launch = launches->begin(args.executable->processes); }));
+  const PJRT_LoadedExecutable& executable = *args.executable;
+  const bool single_device = executable.processes.size() == 1 && args.num_devices == 1;
+  TF_RETURN_IF_ERROR(
+      catch_failure([&] { launch = launches->begin(executable.processes, single_device); }));
   options.launch_id = static_cast<int32_t>(launch);
   futures.emplace();
   auto result = args.executable->executable->Execute(lists, options, futures);

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "tessera/base/strings.h"
 #include "tessera/pjrt/testing.h"
 #include "tests/processes/processes.h"
@@ -221,7 +221,7 @@ void expect_survivors(Processes& processes, int count, int dead, int devices_lef
   }
 }
 
-TEST(Death, OfOneProcessIsAnErrorOfTheOthersWhoGoOn) {
+TEST(Death, Spec32OfOneProcessIsAnErrorOfTheOthersWhoGoOn) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   Processes processes(
       "lose_a_process",
@@ -232,7 +232,7 @@ TEST(Death, OfOneProcessIsAnErrorOfTheOthersWhoGoOn) {
 }
 
 // Its connections stay open, so that only the coordinator can tell.
-TEST(Death, OfOneThatIsSuspendedIsToldByTheCoordinator) {
+TEST(Death, Spec32OfOneThatIsSuspendedIsToldByTheCoordinator) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   Processes processes(
       "lose_a_process",
@@ -240,6 +240,49 @@ TEST(Death, OfOneThatIsSuspendedIsToldByTheCoordinator) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(processes.says(i, "under way")) << processes.output(i);
   processes.signal(1, SIGSTOP);
   expect_survivors(processes, 3, 1, 2);
+}
+
+TESSERA_PROCESS_BODY(come_back_and_compute) {
+  ASSIGN_OR_RETURN(pjrt::Client * client, member.client());
+  const bool first =
+      member.coordinator().insert(str_cat("started ", member.process()), "once").ok();
+  if (first) {
+    ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
+    Status error;
+    for (int i = 0; i < 1'000'000 && error.ok(); ++i) {
+      error = loop.step();
+      if (error.ok()) error = loop.loss().status();
+      if (i == 20) member.say("under way");
+    }
+    member.say("got ", error.ToString());
+  }
+  while (true) {
+    ASSIGN_OR_RETURN(const coord::LiveSet live,
+                     member.coordinator().live_set({}, absl::Minutes(1)));
+    if (static_cast<int>(live.processes.size()) == member.processes()) break;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
+  for (int i = 0; i < 50; ++i) RETURN_IF_ERROR(loop.step());
+  ASSIGN_OR_RETURN(const float loss, loop.loss());
+  member.say("all again, loss ", loss);
+  return absl::OkStatus();
+}
+
+TEST(Death, Spec32OfOneThatComesBackIsOverWhenItIsThere) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  Processes processes(
+      "come_back_and_compute",
+      {.processes = 3, .devices = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(3)});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(processes.says(i, "under way")) << processes.output(i);
+  processes.signal(1, SIGKILL);
+  EXPECT_EQ(processes.wait(1).exit_code, 128 + SIGKILL);
+  for (int i : {0, 2}) ASSERT_TRUE(processes.says(i, "got UNAVAILABLE")) << processes.output(i);
+  processes.start_again(1);
+  for (const Ended& one : processes.wait()) {
+    EXPECT_EQ(one.exit_code, 0) << one.output;
+    EXPECT_THAT(one.output, HasSubstr("all again"));
+  }
 }
 
 // ---- timeouts

@@ -48,7 +48,7 @@ TESSERA_PROCESS_BODY(list_devices) {
   return absl::OkStatus();
 }
 
-TEST(ProcessesMakeOneClient, Spec1_1EveryoneListsAllDevicesAndOwnsItsOwn) {
+TEST(ProcessesMakeOneClient, Spec11EveryoneListsAllDevicesAndOwnsItsOwn) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   const auto all = run_processes("list_devices", {.processes = 4, .devices = 2});
   for (int i = 0; i < 4; ++i) {

@@ -85,12 +85,11 @@ bool Launches::has_failed(const std::string& key, int attempt) {
   }
 }
 
-int64_t Launches::begin(const std::vector<int>& processes) {
+int64_t Launches::begin(const std::vector<int>& processes, bool single_device) {
   const std::shared_ptr<World> world = find_world(processes);
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] {
-    return launches_.size() < static_cast<size_t>(std::max(1, options_.most_under_way));
-  });
+  ended_.wait(lock,
+              [&] { return single_device || under_way_ < std::max(1, options_.most_under_way); });
   for (const int process : processes) {
     if (dead_.contains(process)) {
       throw Failure(Failure::kUnavailable,
@@ -101,14 +100,21 @@ int64_t Launches::begin(const std::vector<int>& processes) {
   if (world->failure) throw *world->failure;  // while this waited
   const int64_t id = next_launch_;
   next_launch_ = next_launch_ % std::numeric_limits<int32_t>::max() + 1;
-  launches_[id] = {.world = world, .number = world->launches++, .collectives = {}};
+  launches_[id] = {.world = world,
+                   .number = world->launches++,
+                   .single_device = single_device,
+                   .collectives = {}};
+  if (!single_device) ++under_way_;
   return id;
 }
 
 void Launches::end(int64_t launch, const std::optional<std::string>& error) {
   if (error) fail(launch, Failure(Failure::kUnavailable, *error));
   std::lock_guard lock(mutex_);
-  launches_.erase(launch);
+  const auto found = launches_.find(launch);
+  if (found == launches_.end()) return;
+  if (!found->second.single_device) --under_way_;
+  launches_.erase(found);
   ended_.notify_all();
 }
 

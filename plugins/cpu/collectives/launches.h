@@ -40,8 +40,9 @@ class Launches : public std::enable_shared_from_this<Launches> {
   explicit Launches(Options options);
 
   /// Begins a launch on devices of `processes` (ascending): its id, which is not 0. Blocks while
-  /// too many are under way. Throws Failure, UNAVAILABLE, when one of the processes is dead.
-  int64_t begin(const std::vector<int>& processes);
+  /// too many are under way, unless it is on a `single_device`, which waits for nobody. Throws
+  /// Failure, UNAVAILABLE, when one of the processes is dead.
+  int64_t begin(const std::vector<int>& processes, bool single_device = false);
   /// All of its devices are done. An error of theirs, in words, ends what waits for them.
   void end(int64_t launch, const std::optional<std::string>& error);
 
@@ -80,6 +81,7 @@ class Launches : public std::enable_shared_from_this<Launches> {
   struct Launch {
     std::shared_ptr<World> world;
     uint64_t number = 0;
+    bool single_device = false;
     std::map<std::pair<const Communicator*, int>, uint64_t> collectives;
   };
 
@@ -96,6 +98,7 @@ class Launches : public std::enable_shared_from_this<Launches> {
   std::condition_variable ended_;
   std::map<int64_t, Launch> launches_;  // guarded by mutex_, as all below
   int64_t next_launch_ = 1;
+  int under_way_ = 0;  // of several devices
   std::map<std::vector<int>, std::shared_ptr<World>> worlds_;
   std::map<std::string, int> next_attempt_;  // by key
   std::map<int, uint64_t> incarnations_;
