@@ -23,6 +23,8 @@ struct ProcessState {
   int process = 0;
   /// Of its present start; another number than before says that it was started again.
   uint64_t incarnation = 0;
+  /// Not so of one that died. One that left in order, having done its part, need not be told of:
+  /// the others may still be at theirs.
   bool alive = true;
 };
 

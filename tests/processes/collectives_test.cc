@@ -225,7 +225,7 @@ TEST(Death, Spec32OfOneProcessIsAnErrorOfTheOthersWhoGoOn) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   Processes processes(
       "lose_a_process",
-      {.processes = 4, .devices = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(5)});
+      {.processes = 4, .devices = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(15)});
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(processes.says(i, "under way")) << processes.output(i);
   processes.signal(2, SIGKILL);
   expect_survivors(processes, 4, 2, 6);
@@ -236,7 +236,7 @@ TEST(Death, Spec32OfOneThatIsSuspendedIsToldByTheCoordinator) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   Processes processes(
       "lose_a_process",
-      {.processes = 3, .devices = 1, .recoverable = true, .heartbeat_timeout = absl::Seconds(3)});
+      {.processes = 3, .devices = 1, .recoverable = true, .heartbeat_timeout = absl::Seconds(15)});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(processes.says(i, "under way")) << processes.output(i);
   processes.signal(1, SIGSTOP);
   expect_survivors(processes, 3, 1, 2);
@@ -273,7 +273,7 @@ TEST(Death, Spec32OfOneThatComesBackIsOverWhenItIsThere) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   Processes processes(
       "come_back_and_compute",
-      {.processes = 3, .devices = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(3)});
+      {.processes = 3, .devices = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(15)});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(processes.says(i, "under way")) << processes.output(i);
   processes.signal(1, SIGKILL);
   EXPECT_EQ(processes.wait(1).exit_code, 128 + SIGKILL);
@@ -288,7 +288,8 @@ TEST(Death, Spec32OfOneThatComesBackIsOverWhenItIsThere) {
 // ---- timeouts
 
 TESSERA_PROCESS_BODY(come_too_late) {
-  ASSIGN_OR_RETURN(pjrt::Client * client, member.client({{"collective_timeout_ms", int64_t{700}}}));
+  ASSIGN_OR_RETURN(pjrt::Client * client,
+                   member.client({{"collective_timeout_ms", int64_t{3000}}}));
   ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
   RETURN_IF_ERROR(member.meet("compiled"));
   RETURN_IF_ERROR(loop.step());

@@ -35,6 +35,8 @@ void Member::take_changes(const std::vector<coord::MemberChange>& changes) {
   std::lock_guard lock(mutex_);
   std::vector<pjrt::ProcessState> states;
   for (const coord::MemberChange& change : changes) {
+    // One that leaves in order has done its part; what it sent still arrives.
+    if (change.state == coord::MemberChange::kLeft) continue;
     const pjrt::ProcessState state = {.process = change.id.process,
                                       .incarnation = change.id.incarnation,
                                       .alive = change.state == coord::MemberChange::kAlive};

@@ -80,8 +80,9 @@ TEST(ProcessesMakeOneClient, WithUnevenNumbersOfDevicesAndWithSlices) {
 
 // Some of the processes never make a client.
 TESSERA_PROCESS_BODY(come_late) {
+  RETURN_IF_ERROR(member.meet("all are there"));
   if (member.process() % 2 == 1) return member.meet("all have failed");
-  const auto client = member.client({{"topology_timeout_ms", int64_t{500}}});
+  const auto client = member.client({{"topology_timeout_ms", int64_t{4000}}});
   if (client.ok()) return internal_error("there is a client without the others");
   member.say("got ", client.status().ToString());
   return member.meet("all have failed");
@@ -94,7 +95,7 @@ TEST(ProcessesMakeOneClient, ATimeoutNamesThoseThatDidNotCome) {
   for (int i : {0, 2}) {
     EXPECT_THAT(all[i].output, HasSubstr("DEADLINE_EXCEEDED"));
     EXPECT_THAT(all[i].output,
-                HasSubstr("2 of 4 processes did not come within 500 ms (create option "
+                HasSubstr("2 of 4 processes did not come within 4000 ms (create option "
                           "'topology_timeout_ms'): processes 1, 3"));
   }
 }

@@ -20,7 +20,6 @@ class MemoryKeyValues : public KeyValues {
 
  private:
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::map<std::string, std::string> values_;  // guarded by mutex_
 };
 
@@ -34,6 +33,8 @@ class Cluster {
  public:
   explicit Cluster(int processes,
                    std::chrono::milliseconds timeout = std::chrono::milliseconds(20'000));
+
+  ~Cluster();
 
   /// A device's part: its rank, and a way to its next collective among all devices of the launch.
   struct Device {
@@ -53,8 +54,6 @@ class Cluster {
 
   Launches& launches(int process) { return *launches_[process]; }
   MemoryKeyValues& store() { return store_; }
-  /// Its connections close, as those of a process that dies.
-  void kill(int process) { launches_[process] = nullptr; }
   uint64_t bytes_sent() const;
   /// By process.
   std::vector<uint64_t> sent_by_each() const;

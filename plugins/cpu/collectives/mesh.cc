@@ -4,6 +4,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -27,8 +28,9 @@ constexpr char kNoAddress[] =
     "the collectives' connections have no address to start from (create options "
     "'collectives_interface' and 'collectives_address'): ";
 
-// Gloo takes any answer of the resolver for an address.
-std::string resolvable(std::string host) {
+// Looked at before Gloo does, which takes any answer of the resolver for an address, and leaks what
+// it found where none can be used.
+std::string usable_address(std::string host) {
   if (host.empty()) {
     char name[256] = {};
     gethostname(name, sizeof(name) - 1);
@@ -40,8 +42,21 @@ std::string resolvable(std::string host) {
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error != 0)
     throw Failure(Failure::kInvalidArgument, kNoAddress + host + ": " + gai_strerror(error));
+  bool bound = false;
+  for (const addrinfo* one = found; one != nullptr && !bound; one = one->ai_next) {
+    const int socket = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, 0);
+    bound = socket >= 0 && bind(socket, one->ai_addr, one->ai_addrlen) == 0;
+    if (socket >= 0) close(socket);
+  }
   freeaddrinfo(found);
+  if (!bound)
+    throw Failure(Failure::kInvalidArgument, kNoAddress + host + " is no address of this machine");
   return host;
+}
+
+std::string usable_interface(const std::string& name) {
+  if (name.empty() || if_nametoindex(name.c_str()) != 0) return name;
+  throw Failure(Failure::kInvalidArgument, kNoAddress + ("no interface is named " + name));
 }
 
 std::string to_text(const std::vector<char>& bytes) { return {bytes.begin(), bytes.end()}; }
@@ -74,8 +89,8 @@ NoSigpipe::~NoSigpipe() {
 Network::Network(const Options& options) {
   NoSigpipe guard;  // Gloo's thread inherits the mask
   gloo::transport::tcp::attr attributes;
-  attributes.iface = options.interface;
-  if (options.interface.empty()) attributes.hostname = resolvable(options.address);
+  attributes.iface = usable_interface(options.interface);
+  if (options.interface.empty()) attributes.hostname = usable_address(options.address);
   try {
     device_ = gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
