@@ -28,18 +28,6 @@ struct Array::State {
 
 namespace {
 
-/// The device at a position of the mesh when it belongs to this process.
-Result<std::vector<std::pair<int64_t, pjrt::Device>>> local_devices(const Runtime& runtime,
-                                                                    const Mesh& mesh) {
-  std::vector<std::pair<int64_t, pjrt::Device>> result;
-  for (int64_t position = 0; position < mesh.size(); ++position) {
-    ASSIGN_OR_RETURN(pjrt::Device device,
-                     runtime.client().device(static_cast<int>(mesh.device_ids()[position])));
-    if (device.is_addressable()) result.emplace_back(position, device);
-  }
-  return result;
-}
-
 /// A part that is being copied to the host. finish() must be called: the copy writes into it.
 struct PartOnItsWay {
   PartOnItsWay(Box box, Shape shape) : box(std::move(box)), value(std::move(shape)) {}
@@ -91,7 +79,7 @@ Array Array::from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece>
 Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
                                  const ShardSource& source) {
   RETURN_IF_ERROR(sharding.check(shape));
-  ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
+  ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(sharding.mesh()));
   std::map<Box, HostArray> parts;  // replicas share one
   std::vector<Piece> pieces;
   for (const auto& [position, device] : devices) {
@@ -118,7 +106,7 @@ Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSh
     return from_shards(runtime, value.shape(), std::move(sharding),
                        [&](const Box& box) { return slice(value, box); });
   }
-  ASSIGN_OR_RETURN(const auto devices, local_devices(runtime, sharding.mesh()));
+  ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(sharding.mesh()));
   std::vector<Piece> pieces;
   for (const auto& [position, device] : devices) {
     ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(value, device));

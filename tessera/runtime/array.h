@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,17 @@ class Array {
   using ShardSource = std::function<Result<HostArray>(const Box& box)>;
   static Result<Array> from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
                                    const ShardSource& source);
+  /// From the data that this process has: whole in a dimension, or just the parts that its devices
+  /// hold, as fit_process_local() says. `global_dims` may be left out where they follow from the
+  /// layout. Whether replicas on other processes hold the same is not checked.
+  static Result<Array> from_process_local(Runtime& runtime, NamedSharding sharding,
+                                          const HostArray& local,
+                                          const std::optional<Dims>& global_dims = {});
+  /// From parts that lie on the devices of this process already, one each, in any order. Errors
+  /// name what is wrong: their number, a device that is there twice, is missing or has no place in
+  /// the mesh, a shape or dtype other than the layout's. Values are not looked at.
+  static Result<Array> from_buffers(Runtime& runtime, Shape shape, NamedSharding sharding,
+                                    std::vector<pjrt::Buffer> buffers);
   /// One part on one device.
   struct Piece {
     int64_t position;  ///< of the device in the mesh

@@ -52,6 +52,52 @@ TEST_F(ArrayTest, EachDeviceHoldsOnlyItsOwnPart) {
   EXPECT_EQ(runtime_->metrics().bytes_to_devices, 4 * 16);
 }
 
+TEST_F(ArrayTest, IsAssembledFromTheProcesssOwnData) {
+  // One process: its data is the whole.
+  const auto sharding = sharded(test_mesh({{"data", 2}, {"fsdp", 2}}), {{{"fsdp"}}});
+  const HostArray value = iota({4, 3});
+  const auto array = Array::from_process_local(*runtime_, sharding, value);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->shape(), value.shape());
+  EXPECT_TRUE(equal(*array->to_host(), value));
+  const auto error = Array::from_process_local(*runtime_, sharding, value, Dims{8, 3});
+  EXPECT_THAT(error.status().message(), HasSubstr("only process"));
+}
+
+TEST_F(ArrayTest, Spec17IsAssembledFromBuffersInAnyOrder) {
+  const auto sharding = sharded(test_mesh({{"data", 2}, {"fsdp", 2}}), {{{"fsdp"}}});
+  const Shape shape{DType::kF32, {4, 3}};
+  const auto part = [&](int64_t position, const HostArray& value) {
+    const auto id = static_cast<int>(sharding.mesh().device_ids()[position]);
+    return *runtime_->client().to_device(value, *runtime_->client().device(id));
+  };
+  const HostArray half = iota({2, 3});
+  const auto assemble = [&](std::vector<int64_t> positions, const HostArray& value) {
+    std::vector<pjrt::Buffer> buffers;
+    for (int64_t position : positions) buffers.push_back(part(position, value));
+    return Array::from_buffers(*runtime_, shape, sharding, std::move(buffers));
+  };
+  const auto array = assemble({3, 0, 2, 1}, half);
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(array->pieces()[3].buffer.device()->id(), sharding.mesh().device_ids()[3]);
+  EXPECT_THAT(array->to_host()->as<float>(), ElementsAre(0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5));
+
+  const auto error = [&](std::vector<int64_t> positions, const HostArray& value) {
+    return std::string(assemble(std::move(positions), value).status().message());
+  };
+  EXPECT_THAT(error({0, 1, 2}, half), HasSubstr("no buffer is on devices 3"));
+  EXPECT_THAT(error({}, half), HasSubstr("no buffer is on devices 0, 1, 2, 3"));
+  EXPECT_THAT(error({0, 1, 2, 2}, half), HasSubstr("two buffers are on device 2"));
+  EXPECT_THAT(error({0, 1, 2, 3}, iota({4, 3})), HasSubstr("its part of f32[4,3]"));
+  EXPECT_THAT(error({0, 1, 2, 3}, HostArray(Shape{DType::kS32, {2, 3}})), HasSubstr("s32[2,3]"));
+
+  std::vector<pjrt::Buffer> elsewhere;
+  elsewhere.push_back(*runtime_->client().to_device(half, *runtime_->client().device(7)));
+  EXPECT_THAT(
+      Array::from_buffers(*runtime_, shape, sharding, std::move(elsewhere)).status().message(),
+      HasSubstr("the mesh has no devices 7"));
+}
+
 TEST_F(ArrayTest, CarriesEveryDTypeInParts) {
   const auto sharding = sharded(test_mesh({{"x", 2}, {"y", 2}}), {{{"x"}, {"y"}}});
   for (DType dtype : all_dtypes()) {

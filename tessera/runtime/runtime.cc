@@ -46,6 +46,25 @@ Result<Mesh> Runtime::mesh(std::vector<MeshAxis> axes) const {
   return Mesh::create(std::move(axes), std::move(ids));
 }
 
+Result<std::vector<Runtime::LocalDevice>> Runtime::local_devices(const Mesh& mesh) const {
+  std::vector<LocalDevice> result;
+  for (int64_t position = 0; position < mesh.size(); ++position) {
+    ASSIGN_OR_RETURN(const pjrt::Device device,
+                     client_->device(static_cast<int>(mesh.device_ids()[position])));
+    if (device.is_addressable()) result.push_back({position, device});
+  }
+  return result;
+}
+
+Result<std::vector<int64_t>> Runtime::processes(const Mesh& mesh) const {
+  std::vector<int64_t> result;
+  for (int64_t id : mesh.device_ids()) {
+    ASSIGN_OR_RETURN(const pjrt::Device device, client_->device(static_cast<int>(id)));
+    result.push_back(device.process_index());
+  }
+  return result;
+}
+
 RuntimeMetrics Runtime::metrics() const {
   const ExecutableCache::Counts counts = executables_->counts();
   return {.compilations = counts.compilations,

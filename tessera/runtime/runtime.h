@@ -66,6 +66,16 @@ class Runtime {
   /// A mesh over all devices in the order of their ids. One axis may be -1. An error tells how many
   /// devices there are.
   Result<Mesh> mesh(std::vector<MeshAxis> axes) const;
+  /// A device of this process in a mesh.
+  struct LocalDevice {
+    int64_t position;
+    pjrt::Device device;
+  };
+  /// By ascending position. An error for a device that does not exist.
+  Result<std::vector<LocalDevice>> local_devices(const Mesh& mesh) const;
+  /// The process of the device at each position of the mesh. An error for a device that does not
+  /// exist.
+  Result<std::vector<int64_t>> processes(const Mesh& mesh) const;
   RuntimeMetrics metrics() const;
 
   // For the functions of this layer.
