@@ -1,0 +1,72 @@
+#include "tessera/train/peers.h"
+
+#include <cstring>
+
+namespace tessera {
+namespace {
+
+coord::Exchange::Arrays as_arrays(const std::string& text) {
+  HostArray bytes(Shape{DType::kU8, {static_cast<int64_t>(text.size())}});
+  std::memcpy(bytes.bytes().data(), text.data(), text.size());
+  coord::Exchange::Arrays arrays;
+  CHECK(arrays.add("text", std::move(bytes)).ok());
+  return arrays;
+}
+
+std::string as_text(const coord::Exchange::Arrays& arrays) {
+  const std::span<const std::byte> bytes = arrays.at("text").bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+Peers::Peers(coord::Client& client)
+    : client_(&client),
+      exchange_(std::make_unique<coord::Exchange>(client, coord::ExchangeOptions{.name = "run"})),
+      stop_(std::make_unique<coord::SyncPoint>(client, "stop")) {}
+
+Status Peers::agree(const std::string& what, const Status& own) {
+  if (alone()) return own;
+  const std::string text =
+      own.ok() ? "" : str_cat(static_cast<int>(own.code()), ":", from_absl(own.message()));
+  ASSIGN_OR_RETURN(const auto all, exchange_->gather(as_arrays(text)));
+  if (!own.ok()) return own;
+  for (size_t process = 0; process < all.size(); ++process) {
+    const std::string error = as_text(all[process]);
+    if (error.empty()) continue;
+    const size_t colon = error.find(':');
+    return Status(static_cast<absl::StatusCode>(std::stoi(error.substr(0, colon))),
+                  str_cat(what, " failed on process ", process, ": ", error.substr(colon + 1)));
+  }
+  return absl::OkStatus();
+}
+
+Status Peers::lead(const std::string& what, const std::function<Status()>& work) {
+  return agree(what, leads() ? work() : absl::OkStatus());
+}
+
+Result<int64_t> Peers::from_leader(int64_t value) {
+  if (alone()) return value;
+  ASSIGN_OR_RETURN(const HostArray got,
+                   exchange_->broadcast(HostArray::from<int64_t>(DType::kS64, {}, {&value, 1})));
+  return got.as<int64_t>()[0];
+}
+
+Result<std::vector<std::string>> Peers::gather(const std::string& text) {
+  if (alone()) return std::vector<std::string>{text};
+  ASSIGN_OR_RETURN(const auto all, exchange_->gather_to(as_arrays(text), 0));
+  std::vector<std::string> texts;
+  for (const auto& arrays : all) texts.push_back(as_text(arrays));
+  return texts;
+}
+
+Result<bool> Peers::stop_at(int64_t step, bool wanted) {
+  if (alone()) return wanted;
+  if (wanted && !noticed_) {
+    RETURN_IF_ERROR(stop_->notice());
+    noticed_ = true;
+  }
+  return stop_->reached(step);
+}
+
+}  // namespace tessera

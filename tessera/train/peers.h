@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/base/status.h"
+#include "tessera/coord/client.h"
+#include "tessera/coord/exchange.h"
+#include "tessera/coord/sync_point.h"
+
+namespace tessera {
+
+/// The processes of one run, and what they must agree on beside their devices' work. Process 0
+/// leads: it writes what there is once, and decides what only one can. A run in one process has
+/// nobody to ask.
+///
+/// All processes make the same calls in the same order, from one thread.
+class Peers {
+ public:
+  /// Alone.
+  Peers() = default;
+  /// `client` outlives this.
+  explicit Peers(coord::Client& client);
+
+  int process() const { return client_ == nullptr ? 0 : client_->process(); }
+  int count() const { return client_ == nullptr ? 1 : client_->processes(); }
+  bool leads() const { return process() == 0; }
+  bool alone() const { return count() == 1; }
+  coord::Client* client() const { return client_; }
+
+  /// Runs `work` on the leader; returns on all when it is done, and how it ended.
+  Status lead(const std::string& what, const std::function<Status()>& work);
+  /// The leader's number, on all.
+  Result<int64_t> from_leader(int64_t value);
+  /// OK where every process is OK. Else, on all, the error of the first one that has one.
+  Status agree(const std::string& what, const Status& own);
+  /// Every process's text, by process; only on the leader.
+  Result<std::vector<std::string>> gather(const std::string& text);
+
+  /// Whether all stop before the step after `step`: true everywhere at the same step, soon after
+  /// `wanted` was true somewhere. To be called before each step, in order.
+  Result<bool> stop_at(int64_t step, bool wanted);
+
+ private:
+  coord::Client* client_ = nullptr;
+  std::unique_ptr<coord::Exchange> exchange_;
+  std::unique_ptr<coord::SyncPoint> stop_;
+  bool noticed_ = false;
+};
+
+}  // namespace tessera
