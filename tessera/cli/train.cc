@@ -1,7 +1,12 @@
 #include "tessera/cli/train.h"
 
 #include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
 
+#include "absl/strings/str_format.h"
 #include "tessera/base/clock.h"
 #include "tessera/base/environment.h"
 #include "tessera/base/filesystem.h"
@@ -17,6 +22,24 @@ namespace {
 
 constexpr const char* kStopNotice =
     "\nstopping: the step under way is completed and saved; a second Ctrl-C leaves at once\n";
+
+// Of several processes the first logs to the terminal as one alone would, and every one to a file
+// in the output directory. Null for one alone.
+Result<std::unique_ptr<LogSink>> process_log(Peers& peers, const RunConfig& config,
+                                             FileSystem& files, const Clock& clock) {
+  if (peers.alone()) return std::unique_ptr<LogSink>();
+  const std::string folder = join_path(config.output_directory, "logs");
+  RETURN_IF_ERROR(files.create_dirs(folder));
+  const std::string path = join_path(folder, absl::StrFormat("process-%d.log", peers.process()));
+  auto file = std::make_shared<std::ofstream>(path, std::ios::app);
+  if (!*file) return invalid_argument(path, ": cannot be written to");
+  return std::make_unique<LogSink>(
+      [file, leads = peers.leads()](std::string_view text) {
+        *file << text << std::flush;
+        if (leads) std::cerr << text << std::flush;
+      },
+      clock);
+}
 
 class TrainCommand : public Command {
  public:
@@ -47,7 +70,6 @@ class TrainCommand : public Command {
   std::string more_help() const override { return recipe_help(); }
 
   Result<int> run(const Invocation& invocation) override {
-    if (!print_config_) RETURN_IF_ERROR(require_one_process());
     RETURN_IF_ERROR(device_.fill_from_launcher());
     std::string resolved;
     ASSIGN_OR_RETURN(const RunConfig config, read_recipe(invocation.operands, /*needs_recipe=*/true,
@@ -66,10 +88,15 @@ class TrainCommand : public Command {
       return usage_error(
           invalid_argument("output_directory is empty: say where checkpoints and metrics go"));
     }
-    if (debug_) log_sink().set_least_level(LogLevel::kDebug);
     PosixFileSystem files;
     RealClock clock;
     const InterruptGuard guard(kStopNotice);
+    std::unique_ptr<LogSink> log;  // the log outlives the processes' threads, which use it
+    std::optional<ScopedLogSink> scoped;
+    ASSIGN_OR_RETURN(const auto processes, RunProcesses::join(files, clock));
+    ASSIGN_OR_RETURN(log, process_log(processes->peers(), config, files, clock));
+    if (log) scoped.emplace(*log);
+    if (debug_) log_sink().set_least_level(LogLevel::kDebug);
     log_sink().print(resolved);
     const Result<std::string> cache = cache_folder();
     const TrainEnvironment environment = {
@@ -77,7 +104,9 @@ class TrainCommand : public Command {
         .clock = clock,
         .log = log_sink(),
         .gemm_peak_folder = cache.ok() ? join_path(*cache, "gemm_peaks") : "",
-        .stop_requested = [&] { return guard.interrupted(); }};
+        .stop_requested = [&] { return guard.interrupted(); },
+        .peers = &processes->peers(),
+        .watch = &processes->watch()};
     ASSIGN_OR_RETURN(const TrainOutcome outcome, train(config, environment));
     if (outcome.stopped) {
       log_info("stopped after step ", outcome.step, " of ", config.training.steps,
@@ -88,6 +117,7 @@ class TrainCommand : public Command {
     } else {
       log_info("done: ", outcome.step, " steps");
     }
+    RETURN_IF_ERROR(processes->leave());
     RETURN_IF_ERROR(
         annotate(outcome.save_failure, "the run went on, but a checkpoint could not be saved"));
     return 0;

@@ -61,7 +61,8 @@ void warn_of_plaintext(const std::string& bind, const MtlsConfig& mtls) {
 
 Result<std::unique_ptr<Membership>> Membership::join(
     const ClusterConfig& config, const ClusterSpec& spec, FileSystem& files, Clock& clock,
-    std::function<void(const Status&)> on_failure) {
+    std::function<void(const Status&)> on_failure,
+    std::function<void(const std::vector<MemberChange>&)> on_change) {
   std::unique_ptr<Membership> membership(new Membership(clock));
   if (spec.process == 0 && !config.external_coordinator) {
     std::string bind = config.coordinator_bind_address;
@@ -84,7 +85,8 @@ Result<std::unique_ptr<Membership>> Membership::join(
                                     .processes = spec.processes,
                                     .connect_timeout = absl::Seconds(config.connect_timeout_s),
                                     .mtls = config.mtls,
-                                    .on_failure = std::move(on_failure)},
+                                    .on_failure = std::move(on_failure),
+                                    .on_change = std::move(on_change)},
                                    clock));
   return membership;
 }

@@ -15,11 +15,12 @@ namespace tessera::coord {
 /// runs by itself. `files` and `clock` outlive it.
 class Membership {
  public:
-  /// Serves where it has to, registers, and waits until all have come. `on_failure`: see
-  /// ClientOptions.
+  /// Serves where it has to, registers, and waits until all have come. `on_failure`, `on_change`:
+  /// see ClientOptions.
   static Result<std::unique_ptr<Membership>> join(
       const ClusterConfig& config, const ClusterSpec& spec, FileSystem& files, Clock& clock,
-      std::function<void(const Status&)> on_failure = {});
+      std::function<void(const Status&)> on_failure = {},
+      std::function<void(const std::vector<MemberChange>&)> on_change = {});
   Client& client() { return *client_; }
   /// Leaves with all the others. A process that serves goes on until all have left, for at most
   /// `timeout`.

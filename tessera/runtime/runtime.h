@@ -34,6 +34,8 @@ struct RuntimeOptions {
   /// No program will be run: a CPU plugin makes no threads for that, which with hundreds of devices
   /// saves time and memory.
   bool compile_only = false;
+  /// The processes whose devices make one client; alone unless given.
+  pjrt::ProcessGroup group = {};
   /// More options of the plugin's own.
   std::vector<pjrt::NamedValue> client_options;
 };

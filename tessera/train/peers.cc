@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tessera/coord/shared_values.h"
+
 namespace tessera {
 namespace {
 
@@ -24,6 +26,18 @@ Peers::Peers(coord::Client& client)
     : client_(&client),
       exchange_(std::make_unique<coord::Exchange>(client, coord::ExchangeOptions{.name = "run"})),
       stop_(std::make_unique<coord::SyncPoint>(client, "stop")) {}
+
+pjrt::ProcessGroup Peers::group() const {
+  if (alone()) return {};
+  return {.process = process(),
+          .processes = count(),
+          .key_values = coord::shared_values(*client_, "devices/"),
+          .slice = std::nullopt};
+}
+
+void Peers::give_up(const Status& why) {
+  if (!alone()) client_->report_error(why).IgnoreError();
+}
 
 Status Peers::agree(const std::string& what, const Status& own) {
   if (alone()) return own;

@@ -10,6 +10,7 @@
 #include "tessera/coord/client.h"
 #include "tessera/coord/exchange.h"
 #include "tessera/coord/sync_point.h"
+#include "tessera/pjrt/process_group.h"
 
 namespace tessera {
 
@@ -29,7 +30,10 @@ class Peers {
   int count() const { return client_ == nullptr ? 1 : client_->processes(); }
   bool leads() const { return process() == 0; }
   bool alone() const { return count() == 1; }
-  coord::Client* client() const { return client_; }
+  /// For the client of their devices.
+  pjrt::ProcessGroup group() const;
+  /// Tells the others that this process cannot go on, so that none waits for it.
+  void give_up(const Status& why);
 
   /// Runs `work` on the leader; returns on all when it is done, and how it ended.
   Status lead(const std::string& what, const std::function<Status()>& work);

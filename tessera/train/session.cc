@@ -54,14 +54,15 @@ Result<std::unique_ptr<LanguageModel>> make_model(const RunConfig& config) {
   return model;
 }
 
-Result<Session> Session::open(RunConfig config) {
+Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group) {
   auto made = make_model(config);
   if (!made.ok()) return usage_error(made.status());
   std::unique_ptr<LanguageModel> model = *std::move(made);
   const int wanted = static_cast<int>(config.plugin.devices.value_or(0));
-  ASSIGN_OR_RETURN(
-      auto runtime,
-      Runtime::create({.plugin = config.plugin.name, .cpu_devices = wanted, .client_options = {}}));
+  ASSIGN_OR_RETURN(auto runtime, Runtime::create({.plugin = config.plugin.name,
+                                                  .cpu_devices = wanted,
+                                                  .group = group,
+                                                  .client_options = {}}));
   ASSIGN_OR_RETURN(Slices slices, device_slices(runtime->client(), config.mesh));
   auto layout = checked_layout(config, *model, slices);
   if (!layout.ok()) return usage_error(layout.status());

@@ -20,10 +20,11 @@ struct Session {
   Slices slices;  ///< the devices, by the slices that they form
   Layout layout;
 
-  /// Loads the plugin, opens the devices and lays the mesh over them. Warns of axes that do not
+  /// Loads the plugin, opens the devices, together with the other processes of `group`, and lays
+  /// the mesh over all of them. Warns of axes that do not
   /// divide a parameter. Errors: what resolving the mesh, validate_mesh() and
   /// check_sharding_tolerance() say.
-  static Result<Session> open(RunConfig config);
+  static Result<Session> open(RunConfig config, const pjrt::ProcessGroup& group = {});
 
   std::string checkpoint_directory() const {
     return join_path(config.output_directory, "checkpoints");

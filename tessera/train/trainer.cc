@@ -53,12 +53,13 @@ Result<bool> was_skipped(const Pending& pending) {
 /// One run, from start to end. Used by one thread.
 class Trainer {
  public:
-  Trainer(Session session, TrainingData data, const TrainEnvironment& environment)
+  Trainer(Session session, TrainingData data, const TrainEnvironment& environment, Peers& peers)
       : session_(std::move(session)),
         config_(session_.config),
         schedule_(config_.resolved_schedule()),
         data_(std::move(data)),
         environment_(environment),
+        peers_(peers),
         manager_(environment.files, session_.checkpoint_directory(),
                  {.keep_last = static_cast<int>(config_.checkpoint.keep.value_or(0)),
                   .keep_every_steps = 0}),
@@ -91,6 +92,7 @@ class Trainer {
   void report_finished_save();
   void warn_if_folder_is_gone();
 
+  Result<bool> must_stop();
   bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
 
   Session session_;
@@ -98,6 +100,7 @@ class Trainer {
   const ScheduleConfig schedule_;
   TrainingData data_;
   const TrainEnvironment& environment_;
+  Peers& peers_;
   CheckpointManager manager_;
   CheckpointSaver saver_;
 
@@ -260,6 +263,7 @@ std::string Trainer::config_json() const {
 }
 
 Status Trainer::open_metrics() {
+  if (!peers_.leads()) return absl::OkStatus();  // all have the same numbers
   ConsoleOptions console{.interval = config_.logging.interval, .row_width = terminal_width()};
   metrics_.add(make_console_sink(facts_, console, environment_.log, environment_.clock));
   if (config_.logging.json) {
@@ -470,6 +474,12 @@ void Trainer::report_finished_save() {
   if (const auto last = saver_.wait()) note_save(*last);
 }
 
+// Whether the run ends before the next step, as asked: in all processes at the same step.
+Result<bool> Trainer::must_stop() {
+  ASSIGN_OR_RETURN(const bool stop, peers_.stop_at(step_, environment_.stop_requested()));
+  return stop && step_ < config_.training.steps;
+}
+
 Result<TrainOutcome> Trainer::run() {
   last_completion_ = environment_.clock.elapsed();
   if (step_ >= config_.training.steps) {
@@ -477,7 +487,7 @@ Result<TrainOutcome> Trainer::run() {
              " steps; raise training.steps to go on");
   }
   const int64_t first_step = step_;
-  outcome_.stopped = environment_.stop_requested() && step_ < config_.training.steps;
+  ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
   while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
     RETURN_IF_ERROR(dispatch());
@@ -489,7 +499,7 @@ Result<TrainOutcome> Trainer::run() {
       evaluated = true;
     }
     if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save());
-    outcome_.stopped = environment_.stop_requested() && step_ < config_.training.steps;
+    ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   }
   RETURN_IF_ERROR(complete_all());
   if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
@@ -514,24 +524,69 @@ Status check_task(const RunConfig& config, const TokenStore& store) {
                                          "to build it from; or set task=pretrain"));
 }
 
-}  // namespace
+Result<std::shared_ptr<const TokenStore>> open_store(const RunConfig& config, FileSystem& files,
+                                                     Peers& peers) {
+  std::shared_ptr<const TokenStore> store;
+  // One builds it where it is not there yet; the others open what that one built.
+  RETURN_IF_ERROR(peers.lead("opening data.store", [&]() -> Status {
+    ASSIGN_OR_RETURN(store, open_or_build_store(config.data, config.task, files));
+    return absl::OkStatus();
+  }));
+  if (store) return store;
+  auto opened = TokenStore::open(config.data.store);
+  RETURN_IF_ERROR(peers.agree("opening data.store", opened.status()));
+  return opened;
+}
 
-Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
+/// Connects a watch with the devices' client while it lives.
+class Attached {
+ public:
+  Attached(MemberWatch* watch, const pjrt::Client& client) : watch_(watch) {
+    if (watch_ != nullptr) watch_->attach(client);
+  }
+  ~Attached() {
+    if (watch_ != nullptr) watch_->detach();
+  }
+
+ private:
+  MemberWatch* watch_;
+};
+
+Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironment& environment,
+                                    Peers& peers) {
   // What a recipe asks of model, mesh and devices that cannot be: before anything is made.
-  ASSIGN_OR_RETURN(Session session, Session::open(config));
-  RETURN_IF_ERROR(check_offloading(config.training, session.runtime->client().platform_name()));
-  RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
-  ASSIGN_OR_RETURN(const RunLock lock, RunLock::take(config.output_directory));
-  ASSIGN_OR_RETURN(auto store, open_or_build_store(config.data, config.task, environment.files));
+  ASSIGN_OR_RETURN(Session session, Session::open(config, peers.group()));
+  const pjrt::Client& client = session.runtime->client();
+  RETURN_IF_ERROR(check_offloading(config.training, client.platform_name()));
+  std::optional<RunLock> lock;
+  RETURN_IF_ERROR(peers.lead("opening output_directory", [&]() -> Status {
+    RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
+    ASSIGN_OR_RETURN(RunLock taken, RunLock::take(config.output_directory));
+    lock.emplace(std::move(taken));
+    return absl::OkStatus();
+  }));
+  ASSIGN_OR_RETURN(auto store, open_store(config, environment.files, peers));
   RETURN_IF_ERROR(check_task(config, *store));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
-  Trainer trainer(std::move(session), std::move(data), environment);
+  Trainer trainer(std::move(session), std::move(data), environment, peers);
+  const Attached attached(environment.watch, client);
   RETURN_IF_ERROR(trainer.prepare());
   // Only now: a config that the run's state does not fit must leave the run's own in place.
-  RETURN_IF_ERROR(write_config(config, environment.files));
+  RETURN_IF_ERROR(
+      peers.lead("writing config.yaml", [&] { return write_config(config, environment.files); }));
   return trainer.run();
+}
+
+}  // namespace
+
+Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
+  Peers alone;
+  Peers& peers = environment.peers != nullptr ? *environment.peers : alone;
+  Result<TrainOutcome> outcome = train_together(config, environment, peers);
+  if (!outcome.ok()) peers.give_up(outcome.status());
+  return outcome;
 }
 
 }  // namespace tessera

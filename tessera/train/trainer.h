@@ -13,7 +13,9 @@
 #include "tessera/ckpt/saver.h"
 #include "tessera/runtime/jit.h"
 #include "tessera/train/feed.h"
+#include "tessera/train/member_watch.h"
 #include "tessera/train/metrics.h"
+#include "tessera/train/peers.h"
 #include "tessera/train/session.h"
 #include "tessera/train/step.h"
 
@@ -28,6 +30,10 @@ struct TrainEnvironment {
   std::string gemm_peak_folder;
   /// Polled between steps: true saves and leaves.
   std::function<bool()> stop_requested = [] { return false; };
+  /// The processes that train together; null: this one alone.
+  Peers* peers = nullptr;
+  /// Hears of the devices' client while it is there; may be null.
+  MemberWatch* watch = nullptr;
 };
 
 struct TrainOutcome {
