@@ -6,25 +6,30 @@
 
 namespace tessera::cli {
 
-Result<std::unique_ptr<RunProcesses>> RunProcesses::join(FileSystem& files, Clock& clock) {
-  auto run = std::make_unique<RunProcesses>();
+Result<std::optional<coord::ClusterSpec>> run_cluster(coord::ClusterConfig* config) {
   const coord::Surroundings surroundings = coord::real_surroundings();
-  coord::ClusterConfig config;
-  Status filled = config.fill_from(surroundings.environment);
-  if (filled.ok()) filled = config.mtls.validate();
+  Status filled = config->fill_from(surroundings.environment);
+  if (filled.ok()) filled = config->mtls.validate();
   if (!filled.ok()) return usage_error(filled);
-  const auto cluster = coord::find_cluster(config, surroundings);
-  if (!cluster.ok()) return usage_error(cluster.status());
-  if (!*cluster || (*cluster)->processes == 1) {
+  auto spec = coord::find_cluster(*config, surroundings);
+  if (!spec.ok()) return usage_error(spec.status());
+  if (*spec && (*spec)->processes == 1) spec->reset();
+  return spec;
+}
+
+Result<std::unique_ptr<RunProcesses>> RunProcesses::join(
+    const coord::ClusterConfig& config, const std::optional<coord::ClusterSpec>& spec,
+    FileSystem& files, Clock& clock) {
+  auto run = std::make_unique<RunProcesses>();
+  if (!spec) {
     run->peers_ = std::make_unique<Peers>();
     return run;
   }
-  const coord::ClusterSpec& spec = **cluster;
   ASSIGN_OR_RETURN(run->membership_,
                    coord::Membership::join(
-                       config, spec, files, clock,
-                       [watch = &run->watch_, process = spec.process,
-                        processes = spec.processes](const Status& failure) {
+                       config, *spec, files, clock,
+                       [watch = &run->watch_, process = spec->process,
+                        processes = spec->processes](const Status& failure) {
                          log_error("this process takes part no longer: ",
                                    from_absl(failure.message()));
                          watch->fail(process, processes);

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "tessera/base/clock.h"
 #include "tessera/base/filesystem.h"
@@ -13,13 +12,17 @@
 
 namespace tessera::cli {
 
-/// This process among those of its run, as TESSERA_ variables and launchers tell: one alone where
-/// none does.
+/// The cluster that this process is in, as TESSERA_ variables and launchers tell; nothing for one
+/// alone. Errors are usage errors.
+Result<std::optional<coord::ClusterSpec>> run_cluster(coord::ClusterConfig* config);
+
+/// This process among those of its run; without a cluster, one alone.
 class RunProcesses {
  public:
-  /// Waits until all have come. `files` and `clock` outlive it. Errors are usage errors where the
-  /// environment is wrong.
-  static Result<std::unique_ptr<RunProcesses>> join(FileSystem& files, Clock& clock);
+  /// Waits until all have come. `files` and `clock` outlive it.
+  static Result<std::unique_ptr<RunProcesses>> join(const coord::ClusterConfig& config,
+                                                    const std::optional<coord::ClusterSpec>& spec,
+                                                    FileSystem& files, Clock& clock);
 
   Peers& peers() { return *peers_; }
   MemberWatch& watch() { return watch_; }

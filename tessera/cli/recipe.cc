@@ -11,13 +11,19 @@ namespace tessera::cli {
 void DeviceOptions::fields(ConfigFields& f) {
   f.field("plugin", plugin)
       .help("PJRT plugin: cpu, cuda, rocm, tpu, or its library's path; else plugin.name.");
-  f.field("devices", devices).range(0, 1'048'576).help("How many devices; 0: plugin.devices.");
+  f.field("devices", devices)
+      .range(0, 1'048'576)
+      .help("How many devices, of all processes together; 0: plugin.devices.");
 }
 
-Status DeviceOptions::fill_from_launcher() {
+Status DeviceOptions::fill_from_launcher(int processes) {
   const char* text = std::getenv("TESSERA_DEVICES_PER_PROCESS");
   if (devices != 0 || !text) return absl::OkStatus();
-  if (absl::SimpleAtoi(text, &devices) && devices > 0) return absl::OkStatus();
+  int64_t each = 0;
+  if (absl::SimpleAtoi(text, &each) && each > 0 && each <= 1'048'576) {
+    devices = each * processes;
+    return absl::OkStatus();
+  }
   return usage_error(invalid_argument("TESSERA_DEVICES_PER_PROCESS is '", text,
                                       "'; required: a positive integer"));
 }

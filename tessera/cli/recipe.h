@@ -15,8 +15,9 @@ struct DeviceOptions {
   int64_t devices = 0;
 
   void fields(ConfigFields& f);
-  /// Takes --devices from TESSERA_DEVICES_PER_PROCESS, which `tessera launch` sets, unless given.
-  Status fill_from_launcher();
+  /// Takes --devices from TESSERA_DEVICES_PER_PROCESS, which `tessera launch` sets, unless given:
+  /// so many for each of `processes`.
+  Status fill_from_launcher(int processes);
   /// What they are as overrides, after those of the command line.
   std::vector<std::string> overrides() const;
 };

@@ -70,7 +70,9 @@ class TrainCommand : public Command {
   std::string more_help() const override { return recipe_help(); }
 
   Result<int> run(const Invocation& invocation) override {
-    RETURN_IF_ERROR(device_.fill_from_launcher());
+    coord::ClusterConfig cluster_config;
+    ASSIGN_OR_RETURN(const auto cluster, run_cluster(&cluster_config));
+    RETURN_IF_ERROR(device_.fill_from_launcher(cluster ? cluster->processes : 1));
     std::string resolved;
     ASSIGN_OR_RETURN(const RunConfig config, read_recipe(invocation.operands, /*needs_recipe=*/true,
                                                          device_.overrides(), &resolved));
@@ -93,7 +95,8 @@ class TrainCommand : public Command {
     const InterruptGuard guard(kStopNotice);
     std::unique_ptr<LogSink> log;  // the log outlives the processes' threads, which use it
     std::optional<ScopedLogSink> scoped;
-    ASSIGN_OR_RETURN(const auto processes, RunProcesses::join(files, clock));
+    ASSIGN_OR_RETURN(const auto processes,
+                     RunProcesses::join(cluster_config, cluster, files, clock));
     ASSIGN_OR_RETURN(log, process_log(processes->peers(), config, files, clock));
     if (log) scoped.emplace(*log);
     if (debug_) log_sink().set_least_level(LogLevel::kDebug);

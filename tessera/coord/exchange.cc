@@ -197,9 +197,10 @@ Result<HostArray> Exchange::broadcast(const HostArray& value, int source) {
   return std::move(values.value(0));
 }
 
-Result<std::vector<Exchange::Arrays>> Exchange::gather(const Arrays& values) {
+Result<std::vector<Exchange::Arrays>> Exchange::gather(const Arrays& values,
+                                                       const std::string& what) {
   RETURN_IF_ERROR(put_values(values));
-  ASSIGN_OR_RETURN(const auto headers, meet(header("gather", values)));
+  ASSIGN_OR_RETURN(const auto headers, meet(header(str_cat("gather ", what), values)));
   std::vector<Arrays> all;
   for (const Header& header : headers) {
     ASSIGN_OR_RETURN(Arrays one, get_values(header));
@@ -208,9 +209,11 @@ Result<std::vector<Exchange::Arrays>> Exchange::gather(const Arrays& values) {
   return all;
 }
 
-Result<std::vector<Exchange::Arrays>> Exchange::gather_to(const Arrays& values, int destination) {
+Result<std::vector<Exchange::Arrays>> Exchange::gather_to(const Arrays& values, int destination,
+                                                          const std::string& what) {
   if (client_.process() != destination) RETURN_IF_ERROR(put_values(values));
-  ASSIGN_OR_RETURN(const auto headers, meet(header(str_cat("gather to ", destination), values)));
+  ASSIGN_OR_RETURN(const auto headers,
+                   meet(header(str_cat("gather ", what, " on ", destination), values)));
   std::vector<Arrays> all;
   if (client_.process() != destination) return all;
   for (const Header& header : headers) {
@@ -308,7 +311,7 @@ Status Exchange::require_equal(const Arrays& values, const std::string& what) {
     for (size_t i = 0; i < first.values.size(); ++i) {
       if (header.values[i].crc == first.values[i].crc) continue;
       // All processes see this, so all come to the second round, which has the values themselves.
-      ASSIGN_OR_RETURN(const auto all, gather(values));
+      ASSIGN_OR_RETURN(const auto all, gather(values, what));
       const auto place = static_cast<size_t>(&header - headers.data());
       return failed_precondition(what, ": ", first.values[i].path, " is not the same on processes ",
                                  first.process, " and ", header.process, ": ",

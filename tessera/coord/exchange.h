@@ -41,10 +41,12 @@ class Exchange {
   Result<Arrays> broadcast(const Arrays& values, int source = 0);
   Result<HostArray> broadcast(const HostArray& value, int source = 0);
 
-  /// Every process's value, by process. Shapes may differ.
-  Result<std::vector<Arrays>> gather(const Arrays& values);
+  /// Every process's value, by process. Shapes may differ. `what` says what the values are, and is
+  /// part of the call.
+  Result<std::vector<Arrays>> gather(const Arrays& values, const std::string& what = "values");
   /// The same on one process; the others get an empty list and read nothing.
-  Result<std::vector<Arrays>> gather_to(const Arrays& values, int destination);
+  Result<std::vector<Arrays>> gather_to(const Arrays& values, int destination,
+                                        const std::string& what = "values");
   /// Every process's value along a new first dimension; shapes must be the same.
   Result<Arrays> stack(const Arrays& values);
   /// Joined along the first dimension, where they may differ in size; scalars are stacked.

@@ -98,7 +98,9 @@ void PluginConfig::fields(ConfigFields& f) {
       .help("PJRT plugin: cpu, cuda, rocm, tpu, or the path of its library.");
   f.field("devices", devices)
       .range(1, 1'048'576)
-      .help("cpu: how many devices to make (null: 1). Others: how many there must be (null: any).");
+      .help(
+          "Of all processes together. cpu: how many to make (null: 1 a process). Others: how many "
+          "there must be (null: any).");
 }
 
 void RunConfig::fields(ConfigFields& f) {

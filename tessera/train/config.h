@@ -80,8 +80,8 @@ struct LoggingConfig {
 /// Which devices: a plugin's name or path, and how many.
 struct PluginConfig {
   std::string name = "cpu";
-  std::optional<int64_t>
-      devices;  ///< CPU: how many to make (1 unless given). Else how many there must be.
+  std::optional<int64_t> devices;  ///< Of all processes together. CPU: how many to make (1 a
+                                   ///< process unless given). Else how many there must be.
 
   void fields(ConfigFields& f);
 };

@@ -43,7 +43,7 @@ Status Peers::agree(const std::string& what, const Status& own) {
   if (alone()) return own;
   const std::string text =
       own.ok() ? "" : str_cat(static_cast<int>(own.code()), ":", from_absl(own.message()));
-  ASSIGN_OR_RETURN(const auto all, exchange_->gather(as_arrays(text)));
+  ASSIGN_OR_RETURN(const auto all, exchange_->gather(as_arrays(text), str_cat("whether ", what, " went well")));
   if (!own.ok()) return own;
   for (size_t process = 0; process < all.size(); ++process) {
     const std::string error = as_text(all[process]);

@@ -58,7 +58,14 @@ Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group)
   auto made = make_model(config);
   if (!made.ok()) return usage_error(made.status());
   std::unique_ptr<LanguageModel> model = *std::move(made);
-  const int wanted = static_cast<int>(config.plugin.devices.value_or(0));
+  const int64_t all = config.plugin.devices.value_or(0);
+  if (all % group.processes != 0) {
+    return usage_error(invalid_argument(
+        "plugin.devices is ", all, ", which ", group.processes,
+        " processes cannot make in equal parts: use a multiple, such as plugin.devices=",
+        (all / group.processes + 1) * group.processes, ", or another number of processes"));
+  }
+  const int wanted = static_cast<int>(all / group.processes);
   ASSIGN_OR_RETURN(auto runtime, Runtime::create({.plugin = config.plugin.name,
                                                   .cpu_devices = wanted,
                                                   .group = group,

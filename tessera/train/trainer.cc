@@ -532,10 +532,14 @@ Result<std::shared_ptr<const TokenStore>> open_store(const RunConfig& config, Fi
     ASSIGN_OR_RETURN(store, open_or_build_store(config.data, config.task, files));
     return absl::OkStatus();
   }));
-  if (store) return store;
-  auto opened = TokenStore::open(config.data.store);
-  RETURN_IF_ERROR(peers.agree("opening data.store", opened.status()));
-  return opened;
+  Status opened;
+  if (!store) {
+    auto built = TokenStore::open(config.data.store);
+    opened = built.status();
+    if (built.ok()) store = *std::move(built);
+  }
+  RETURN_IF_ERROR(peers.agree("opening what was built", opened));
+  return store;
 }
 
 /// Connects a watch with the devices' client while it lives.
