@@ -45,7 +45,7 @@ SaveResult CheckpointSaver::run(const SaveRequest& request) {
   SaveResult result;
   result.step = request.step;
   result.status = write(request, &result);
-  if (!result.status.ok() || !options_.leads) return result;
+  if (!result.status.ok() || !leads()) return result;
   const absl::Duration start = clock_.elapsed();
   Result<std::vector<int64_t>> pruned = manager_.prune();
   result.prune_s = absl::ToDoubleSeconds(clock_.elapsed() - start);
@@ -59,22 +59,50 @@ SaveResult CheckpointSaver::run(const SaveRequest& request) {
   return result;
 }
 
+Status CheckpointSaver::agree(const std::string& what, const Status& own) {
+  return options_.group == nullptr ? own : options_.group->agree(what, own);
+}
+
 Status CheckpointSaver::write(const SaveRequest& request, SaveResult* result) {
   const absl::Duration start = clock_.elapsed();
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<CheckpointWriter> writer,
-      manager_.begin(request.step, request.arrays, {.leads = options_.leads, .pool = &writers_}));
+  std::unique_ptr<CheckpointWriter> writer;
+  const auto begin = [&]() -> Status {
+    ASSIGN_OR_RETURN(writer, manager_.begin(request.step, request.arrays,
+                                            {.leads = leads(), .pool = &writers_}));
+    return absl::OkStatus();
+  };
+  // The others begin in the folder that the first one made.
+  RETURN_IF_ERROR(agree("beginning a checkpoint", leads() ? begin() : absl::OkStatus()));
+  Status written = leads() ? absl::OkStatus() : begin();
+  if (written.ok()) written = write_shards(request, *writer);
+  if (written.ok() && options_.before_commit) written = options_.before_commit(*writer);
+  RETURN_IF_ERROR(agree("writing a checkpoint", written));
   result->bytes = writer->bytes();
-  RETURN_IF_ERROR(try_parallel_for(&writers_, request.shards.size(), [&](size_t i) {
+  const absl::Duration end = clock_.elapsed();
+  result->write_s = absl::ToDoubleSeconds(end - start);
+  Status committed = collect(*writer);
+  if (committed.ok() && leads()) committed = writer->commit(request.manifest);
+  RETURN_IF_ERROR(agree("committing a checkpoint", committed));
+  result->commit_s = absl::ToDoubleSeconds(clock_.elapsed() - end);
+  return absl::OkStatus();
+}
+
+Status CheckpointSaver::write_shards(const SaveRequest& request, CheckpointWriter& writer) {
+  return try_parallel_for(&writers_, request.shards.size(), [&](size_t i) {
     const HostShard& shard = request.shards[i];
-    return writer->write_shard(shard.array, shard.box, shard.bytes);
-  }));
-  const absl::Duration written = clock_.elapsed();
-  result->write_s = absl::ToDoubleSeconds(written - start);
-  if (options_.before_commit) RETURN_IF_ERROR(options_.before_commit(*writer));
-  if (!options_.leads) return absl::OkStatus();
-  RETURN_IF_ERROR(writer->commit(request.manifest));
-  result->commit_s = absl::ToDoubleSeconds(clock_.elapsed() - written);
+    return writer.write_shard(shard.array, shard.box, shard.bytes);
+  });
+}
+
+Status CheckpointSaver::collect(CheckpointWriter& writer) {
+  if (options_.group == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                   options_.group->gather(leads() ? "" : to_text(writer.written())));
+  for (const std::string& text : texts) {
+    if (text.empty()) continue;
+    ASSIGN_OR_RETURN(const std::vector<WrittenChunk> chunks, written_from_text(text));
+    RETURN_IF_ERROR(writer.adopt(chunks));
+  }
   return absl::OkStatus();
 }
 

@@ -46,6 +46,19 @@ struct SaveResult {
   std::vector<int64_t> pruned;
 };
 
+/// The processes that save one state together, each its own shards: they make the same saves in the
+/// same order. A checkpoint is there for all of them or for none.
+class SaveGroup {
+ public:
+  virtual ~SaveGroup() = default;
+  /// Exactly one does: it makes the folder and commits (CheckpointWriter).
+  virtual bool leads() const = 0;
+  /// OK where every process brings OK. Else, on all, the error of one that does not.
+  virtual Status agree(const std::string& what, const Status& own) = 0;
+  /// Every process's text, on the one that leads; an empty list on the others.
+  virtual Result<std::vector<std::string>> gather(const std::string& text) = 0;
+};
+
 /// Saves in the background: one save at a time, written by several threads.
 ///
 /// save(), idle() and wait() are for one thread: the one that trains.
@@ -54,10 +67,10 @@ class CheckpointSaver {
   struct Options {
     /// More than cores: they mostly wait for the disk to sync.
     size_t threads = 8;
-    /// Whether this process leads (CheckpointWriter).
-    bool leads = true;
-    /// Called after this process's shards are written and before the commit: where several
-    /// processes tell one another what they wrote (CheckpointWriter::adopt). May be empty.
+    /// The processes that save the state together; null: this one alone. Outlives the saver, whose
+    /// thread calls it.
+    SaveGroup* group = nullptr;
+    /// Called after this process's shards are written and before the commit. May be empty.
     std::function<Status(CheckpointWriter&)> before_commit;
   };
 
@@ -80,6 +93,12 @@ class CheckpointSaver {
  private:
   SaveResult run(const SaveRequest& request);
   Status write(const SaveRequest& request, SaveResult* result);
+  Status write_shards(const SaveRequest& request, CheckpointWriter& writer);
+  /// Hands what was written here to the one that commits.
+  Status collect(CheckpointWriter& writer);
+  bool leads() const { return options_.group == nullptr || options_.group->leads(); }
+  /// With the group; alone, `own`.
+  Status agree(const std::string& what, const Status& own);
 
   const CheckpointManager& manager_;
   const Clock& clock_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <latch>
 
 #include "tessera/ckpt/sample_state.h"
@@ -62,6 +63,89 @@ TEST_F(SaverTest, ASecondSaveWaitsForTheFirst) {
       << "when save() returns, the one before is over";
   EXPECT_TRUE(second.get().status.ok());
   EXPECT_EQ(commits, 2);
+}
+
+// Processes played by threads that meet in memory.
+class Room {
+ public:
+  explicit Room(int processes) : texts_(processes), meeting_(processes) {}
+  std::vector<std::string> meet(int process, const std::string& text) {
+    texts_[process] = text;
+    meeting_.arrive_and_wait();
+    std::vector<std::string> all = texts_;
+    meeting_.arrive_and_wait();  // nobody writes the next text before all have read this one
+    return all;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::barrier<> meeting_;
+};
+
+class RoomGroup : public SaveGroup {
+ public:
+  RoomGroup(Room& room, int process) : room_(room), process_(process) {}
+  bool leads() const override { return process_ == 0; }
+  Status agree(const std::string& what, const Status& own) override {
+    for (const std::string& error : room_.meet(process_, std::string(own.message()))) {
+      if (!error.empty()) return data_loss(what, ": ", error);
+    }
+    return absl::OkStatus();
+  }
+  Result<std::vector<std::string>> gather(const std::string& text) override {
+    std::vector<std::string> all = room_.meet(process_, text);
+    if (!leads()) all.clear();
+    return all;
+  }
+
+ private:
+  Room& room_;
+  const int process_;
+};
+
+// Saves one state from three processes, each every third shard; how that went for each of them.
+// `spoil` may make one's save fail before the commit.
+std::vector<SaveResult> save_from_three(const CheckpointManager& manager, const Clock& clock,
+                                        const std::function<Status(int process)>& spoil) {
+  Room room(3);
+  std::vector<SaveResult> results(3);
+  std::vector<Thread> processes;
+  for (int process = 0; process < 3; ++process) {
+    processes.emplace_back("process", [&, process] {
+      SaveRequest request = sample::request(5, sample::few_specs());
+      std::vector<HostShard> own;
+      for (size_t i = process; i < request.shards.size(); i += 3) own.push_back(request.shards[i]);
+      request.shards = std::move(own);
+      RoomGroup group(room, process);
+      CheckpointSaver saver(
+          manager, clock, {.threads = 2, .group = &group, .before_commit = [&](CheckpointWriter&) {
+                             return spoil(process);
+                           }});
+      results[process] = saver.save(std::move(request)).get();
+    });
+  }
+  processes.clear();  // joins
+  return results;
+}
+
+TEST_F(SaverTest, SeveralProcessesSaveOneCheckpoint) {
+  const CheckpointManager manager(disk_, root_);
+  const auto results = save_from_three(manager, clock_, [](int) { return absl::OkStatus(); });
+  for (const SaveResult& result : results) EXPECT_TRUE(result.status.ok()) << result.status;
+  EXPECT_TRUE(manager.check(5, CheckDepth::kContents).ok());
+}
+
+TEST_F(SaverTest, WhatFailsOnOneProcessIsSavedByNone) {
+  const CheckpointManager manager(disk_, root_);
+  for (int spoiler = 0; spoiler < 3; ++spoiler) {
+    const auto results = save_from_three(manager, clock_, [&](int process) -> Status {
+      return process == spoiler ? data_loss("the disk went away") : absl::OkStatus();
+    });
+    for (const SaveResult& result : results)
+      EXPECT_THAT(std::string(result.status.message()), HasSubstr("the disk went away"));
+    EXPECT_THAT(*manager.list(), ElementsAre());
+    EXPECT_THAT(*manager.clean(), ElementsAre()) << "a folder was left";
+  }
 }
 
 TEST_F(SaverTest, ShardsAreGivenBackBeforeTheResult) {

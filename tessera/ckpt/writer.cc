@@ -1,9 +1,11 @@
 #include "tessera/ckpt/writer.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "tessera/base/crc32c.h"
+#include "tessera/base/json.h"
 #include "tessera/ckpt/chunk_file.h"
 #include "tessera/ckpt/parallel.h"
 
@@ -226,6 +228,27 @@ Status CheckpointWriter::explain(const Status& status) const {
       str_cat("checkpoint step ", step_, ", ", bytes_, " bytes: ", status.message(),
               ". Free space there, or keep fewer checkpoints. Checkpoints saved before are "
               "untouched"));
+}
+
+std::string to_text(std::span<const WrittenChunk> chunks) {
+  Json list = Json::array();
+  for (const WrittenChunk& chunk : chunks)
+    list.push_back({chunk.array, chunk.chunk, chunk.checksum});
+  return list.dump();
+}
+
+Result<std::vector<WrittenChunk>> written_from_text(const std::string& text) {
+  const Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<WrittenChunk> chunks;
+  bool good = list.is_array();
+  for (size_t i = 0; good && i < list.size(); ++i) {
+    const Json& chunk = list[i];
+    good = chunk.is_array() && chunk.size() == 3 && chunk[0].is_string() &&
+           chunk[1].is_number_integer() && chunk[2].is_number_unsigned();
+    if (good) chunks.push_back({chunk[0], chunk[1], chunk[2]});
+  }
+  if (good) return chunks;
+  return data_loss("checkpoint: another process sent what is no list of written chunks");
 }
 
 }  // namespace tessera

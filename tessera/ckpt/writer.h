@@ -23,6 +23,10 @@ struct WrittenChunk {
   uint32_t checksum = 0;
 };
 
+/// For handing them over, and back; DATA_LOSS for what is no such text.
+std::string to_text(std::span<const WrittenChunk> chunks);
+Result<std::vector<WrittenChunk>> written_from_text(const std::string& text);
+
 /// Writes one checkpoint: begin() makes the folder <directory>/<step>.tmp, write_shard() fills it,
 /// commit() writes the manifest, syncs, and renames the folder to <directory>/<step>. Until that
 /// rename there is no checkpoint, after it there is a whole one, whatever happens. Destroyed
