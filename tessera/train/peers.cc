@@ -22,10 +22,14 @@ std::string as_text(const coord::Exchange::Arrays& arrays) {
 
 }  // namespace
 
-Peers::Peers(coord::Client& client)
+Peers::Peers(coord::Client& client, const std::string& name)
     : client_(&client),
-      exchange_(std::make_unique<coord::Exchange>(client, coord::ExchangeOptions{.name = "run"})),
-      stop_(std::make_unique<coord::SyncPoint>(client, "stop")) {}
+      name_(name),
+      exchange_(std::make_unique<coord::Exchange>(client, coord::ExchangeOptions{.name = name})) {}
+
+std::unique_ptr<Peers> Peers::again(const std::string& name) const {
+  return alone() ? std::make_unique<Peers>() : std::make_unique<Peers>(*client_, name);
+}
 
 pjrt::ProcessGroup Peers::group() const {
   if (alone()) return {};
@@ -43,7 +47,8 @@ Status Peers::agree(const std::string& what, const Status& own) {
   if (alone()) return own;
   const std::string text =
       own.ok() ? "" : str_cat(static_cast<int>(own.code()), ":", from_absl(own.message()));
-  ASSIGN_OR_RETURN(const auto all, exchange_->gather(as_arrays(text), str_cat("whether ", what, " went well")));
+  ASSIGN_OR_RETURN(const auto all,
+                   exchange_->gather(as_arrays(text), str_cat("whether ", what, " went well")));
   if (!own.ok()) return own;
   for (size_t process = 0; process < all.size(); ++process) {
     const std::string error = as_text(all[process]);
@@ -76,6 +81,7 @@ Result<std::vector<std::string>> Peers::gather(const std::string& text) {
 
 Result<bool> Peers::stop_at(int64_t step, bool wanted) {
   if (alone()) return wanted;
+  if (!stop_) stop_ = std::make_unique<coord::SyncPoint>(*client_, name_ + "/stop");
   if (wanted && !noticed_) {
     RETURN_IF_ERROR(stop_->notice());
     noticed_ = true;

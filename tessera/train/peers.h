@@ -23,13 +23,15 @@ class Peers {
  public:
   /// Alone.
   Peers() = default;
-  /// `client` outlives this.
-  explicit Peers(coord::Client& client);
+  /// `client` outlives this. Two at a time, as of two threads, need two names.
+  explicit Peers(coord::Client& client, const std::string& name = "run");
 
   int process() const { return client_ == nullptr ? 0 : client_->process(); }
   int count() const { return client_ == nullptr ? 1 : client_->processes(); }
   bool leads() const { return process() == 0; }
   bool alone() const { return count() == 1; }
+  /// The same processes under another name.
+  std::unique_ptr<Peers> again(const std::string& name) const;
   /// For the client of their devices.
   pjrt::ProcessGroup group() const;
   /// Tells the others that this process cannot go on, so that none waits for it.
@@ -50,6 +52,7 @@ class Peers {
 
  private:
   coord::Client* client_ = nullptr;
+  std::string name_;
   std::unique_ptr<coord::Exchange> exchange_;
   std::unique_ptr<coord::SyncPoint> stop_;
   bool noticed_ = false;

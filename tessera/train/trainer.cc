@@ -18,6 +18,7 @@
 #include "tessera/train/metrics_tensorboard.h"
 #include "tessera/train/optimizer.h"
 #include "tessera/train/parallel_config.h"
+#include "tessera/train/peer_saves.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/remat.h"
 #include "tessera/train/run_lock.h"
@@ -63,7 +64,8 @@ class Trainer {
         manager_(environment.files, session_.checkpoint_directory(),
                  {.keep_last = static_cast<int>(config_.checkpoint.keep.value_or(0)),
                   .keep_every_steps = 0}),
-        saver_(manager_, environment.clock) {}
+        saves_(peers),
+        saver_(manager_, environment.clock, {.group = peers.alone() ? nullptr : &saves_}) {}
 
   Status prepare();
   Result<TrainOutcome> run();
@@ -102,6 +104,7 @@ class Trainer {
   const TrainEnvironment& environment_;
   Peers& peers_;
   CheckpointManager manager_;
+  PeerSaves saves_;
   CheckpointSaver saver_;
 
   std::optional<CompiledFunction> train_step_, eval_step_;
@@ -191,12 +194,15 @@ void Trainer::print_peak(const GemmPeak& peak) const {
 
 Status Trainer::start_state() {
   if (config_.checkpoint.enabled) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager_.clean());
-    for (const std::string& name : leftovers)
-      log_info("removed ", name, ", which an earlier run left unfinished");
+    RETURN_IF_ERROR(peers_.lead("clearing up what was never finished", [&]() -> Status {
+      ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager_.clean());
+      for (const std::string& name : leftovers)
+        log_info("removed ", name, ", which an earlier run left unfinished");
+      return absl::OkStatus();
+    }));
     std::string saved_config;
     ASSIGN_OR_RETURN(const LatestCheckpoint latest,
-                     manager_.read_latest([&](const CheckpointReader& reader) {
+                     read_latest(manager_, peers_, [&](const CheckpointReader& reader) {
                        saved_config = reader.manifest().config_json;
                        return resume(reader);
                      }));

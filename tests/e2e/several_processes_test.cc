@@ -81,6 +81,65 @@ TEST(SeveralProcesses, GiveTheLossesOfOne) {
   }
 }
 
+// Saved by four processes, gone on with by one, by two and by eight devices, and by as many again:
+// the losses are those of a run that never stopped.
+TEST(SeveralProcesses, AnyNumberOfThemGoesOnFromTheirCheckpoints) {
+  const Workspace workspace;
+  const Settings mesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2", "plugin.devices=4",
+                         "logging.tensorboard=false"};
+  const Settings half = join(mesh, {"training.steps=6", "schedule.steps=12"});
+  ASSERT_EQ(workspace.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
+  const Ended saved = launch(workspace, 4, join(half, {"output_directory=half"}));
+  ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  EXPECT_THAT(saved.err, HasSubstr("saved checkpoint half/checkpoints/6"));
+  const Ended verified = workspace.run({"checkpoint", "verify", "half"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_EQ(workspace.run({"generate", "half/config.yaml", "--prompt", "Line"}).exit_code, 0);
+
+  struct GoOn {
+    std::string name;
+    int processes;
+    Settings settings;
+  };
+  const std::vector<GoOn> ways = {
+      {"alone", 1, {"plugin.devices=1"}},
+      {"two", 2, {"plugin.devices=2", "ici_fsdp_parallelism=2"}},
+      {"four", 4, mesh},
+      {"eight", 1, {"plugin.devices=8", "ici_fsdp_parallelism=4", "ici_tensor_parallelism=2"}},
+      {"three", 3, {"plugin.devices=3", "ici_data_parallelism=3", "training.batch_size=6"}},
+  };
+  for (const GoOn& way : ways) {
+    std::filesystem::copy(workspace.path("half"), workspace.path(way.name),
+                          std::filesystem::copy_options::recursive);
+    const Settings settings =
+        join(way.settings, {"logging.tensorboard=false", "output_directory=" + way.name});
+    const Ended ended =
+        way.processes == 1 ? workspace.train(settings) : launch(workspace, way.processes, settings);
+    ASSERT_EQ(ended.exit_code, 0) << way.name << ": " << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("resumed from")) << way.name;
+    if (way.name != "three") expect_same_losses(workspace, "one", way.name);
+  }
+}
+
+TEST(SeveralProcesses, AStopSignalSavesOnceAndAllLeaveAtTheSameStep) {
+  const Workspace workspace;
+  const Settings settings = {"plugin.devices=2", "ici_fsdp_parallelism=2", "training.steps=2000",
+                             "logging.interval=1", "logging.tensorboard=false"};
+  Settings command = {"launch", "--processes=2", "--", "train", "recipe.yaml"};
+  const Ended ended = workspace.run(join(command, settings), [](const std::string& line) {
+    return reported_step(line) == 3 ? std::optional<int>(15) : std::nullopt;
+  });
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("saved checkpoint"), HasSubstr("stopped after step")));
+  const auto stopped_at = [&](int process) {
+    const std::string log = workspace.read("run/logs/process-" + std::to_string(process) + ".log");
+    const size_t at = log.find("stopped after step");
+    return at == std::string::npos ? log : log.substr(at);
+  };
+  EXPECT_EQ(stopped_at(0), stopped_at(1));
+  EXPECT_EQ(workspace.run({"checkpoint", "verify", "run"}).exit_code, 0);
+}
+
 TEST(SeveralProcesses, SeveralDevicesEachAndUnevenCountsAreTold) {
   const Workspace workspace;
   const Settings mesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2",

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tessera/ckpt/manager.h"
+#include "tessera/ckpt/saver.h"
+#include "tessera/train/peers.h"
+
+/// Checkpoints of a run in several processes.
+namespace tessera {
+
+/// The processes of a run, for the thread that saves.
+class PeerSaves : public SaveGroup {
+ public:
+  explicit PeerSaves(const Peers& peers) : peers_(peers.again("save")) {}
+  bool leads() const override { return peers_->leads(); }
+  Status agree(const std::string& what, const Status& own) override {
+    return peers_->agree(what, own);
+  }
+  Result<std::vector<std::string>> gather(const std::string& text) override {
+    return peers_->gather(text);
+  }
+
+ private:
+  std::unique_ptr<Peers> peers_;
+};
+
+/// CheckpointManager::read_latest() of all processes together: the one that leads chooses, and a
+/// checkpoint is taken that every process could read. On the others only the step is filled in.
+Result<LatestCheckpoint> read_latest(
+    const CheckpointManager& manager, Peers& peers,
+    const std::function<Status(const CheckpointReader& reader)>& read);
+
+}  // namespace tessera
