@@ -22,7 +22,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   if (options.cpu_devices > 0) {
     client_options.push_back({"cpu_device_count", int64_t{options.cpu_devices}});
   }
-  ASSIGN_OR_RETURN(pjrt::Client client, pjrt::Client::create(plugin, client_options, options.group));
+  ASSIGN_OR_RETURN(pjrt::Client client,
+                   pjrt::Client::create(plugin, client_options, options.group));
   const size_t devices = client.addressable_devices().size();
   if (static_cast<int>(devices) < options.cpu_devices) {
     return failed_precondition("plugin ", plugin.path(), " makes ", devices,

@@ -140,6 +140,32 @@ TEST(SeveralProcesses, AStopSignalSavesOnceAndAllLeaveAtTheSameStep) {
   EXPECT_EQ(workspace.run({"checkpoint", "verify", "run"}).exit_code, 0);
 }
 
+TEST(SeveralProcesses, AKilledProcessEndsTheRunWhichGoesOnFromItsCheckpoint) {
+  const Workspace workspace;
+  const Settings settings = {"plugin.devices=2",   "ici_fsdp_parallelism=2",
+                             "training.steps=12",  "checkpoint.interval=1",
+                             "logging.interval=1", "logging.tensorboard=false"};
+  ASSERT_EQ(workspace.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
+  // The second of the two, found by what the launcher put into its environment.
+  workspace.write("kill_second.sh", R"sh(
+    until grep -qs 'saved checkpoint run/checkpoints/4' run/logs/process-0.log; do sleep 0.1; done
+    for environment in $(grep -ls "^TESSERA_PROCESS_ID=1" -z /proc/[0-9]*/environ); do
+      process=$(dirname "$environment")
+      [ "$(readlink "$process/cwd")" = "$PWD" ] && kill -KILL "${process#/proc/}"
+    done
+    true)sh");
+  std::string command =
+      "timeout 120 sh kill_second.sh & \"$tessera\" launch --processes 2 -- train recipe.yaml";
+  for (const std::string& setting : settings) command += " " + setting;
+  const Ended killed = workspace.shell(command);
+  EXPECT_EQ(killed.exit_code, 128 + 9) << killed.err;
+  EXPECT_LT(workspace.losses("run").size(), 12u);
+  const Ended again = launch(workspace, 2, settings);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("resumed from"));
+  expect_same_losses(workspace, "one", "run");
+}
+
 TEST(SeveralProcesses, SeveralDevicesEachAndUnevenCountsAreTold) {
   const Workspace workspace;
   const Settings mesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2",
