@@ -20,6 +20,15 @@ std::string_view parent_of(std::string_view path) {
   return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
 }
 
+// The keys below a map that has one, and so on.
+std::vector<std::string> single_keys(const ConfigNode& node) {
+  std::vector<std::string> keys;
+  for (const ConfigNode* at = &node; at->kind == ConfigNode::Kind::kMap && at->keys.size() == 1;
+       at = &at->items[0])
+    keys.push_back(at->keys[0]);
+  return keys;
+}
+
 std::vector<std::string> words_of(std::string_view message) {
   std::vector<std::string> words;
   std::string word;
@@ -107,6 +116,9 @@ Status ConfigFields::apply_map(const ConfigNode& node, const std::string& sectio
 Status ConfigFields::unknown_key(const ConfigNode& node, const std::string& section,
                                  const std::string& key) const {
   const std::string path = key_path(section, key);
+  const bool is_override = node.origin == "command line";
+  const std::vector<std::string> below =
+      is_override ? single_keys(node) : std::vector<std::string>();
   std::vector<std::string> siblings, everywhere;
   auto add = [&](const std::string& candidate) {
     everywhere.push_back(candidate);
@@ -117,6 +129,7 @@ Status ConfigFields::unknown_key(const ConfigNode& node, const std::string& sect
   for (size_t i = 1; i < sections_.size(); ++i) add(sections_[i].path);
 
   std::string message = str_cat(node.origin, ": there is no key ", path);
+  for (const std::string& name : below) str_append(&message, ".", name);
   std::string near = nearest(key, siblings);
   if (!near.empty()) near = key_path(section, near);
   for (const std::string& candidate : everywhere) {  // the right key in the wrong section
@@ -127,6 +140,16 @@ Status ConfigFields::unknown_key(const ConfigNode& node, const std::string& sect
     }
   }
   if (near.empty()) near = nearest(path, everywhere);
+  for (const std::string& name : below) {  // a.b=value: what b may be in the section that a may be
+    if (!is_section(near)) break;
+    std::vector<std::string> inside;
+    for (const std::string& candidate : everywhere) {
+      if (parent_of(candidate) == near) inside.push_back(candidate.substr(near.size() + 1));
+    }
+    const std::string next = nearest(name, inside);
+    if (next.empty()) break;
+    near = key_path(near, next);
+  }
   if (!near.empty()) {
     str_append(&message, "; the nearest is ", near);
   } else {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "tessera/base/config.h"
 #include "tessera/base/environment.h"
@@ -123,11 +124,13 @@ std::string_view type_name(bool several) {
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15)
     return str_cat(static_cast<int64_t>(value));
-  return str_cat(value);
+  return absl::StrFormat("%.12g", value);  // 0.9999999 is not 1
 }
 
-// [a, b] is one list; [[a, b], [c]] are two of the same name, to be tried in turn.
+// [a, b] is one list, and so is a alone; [[a, b], [c]] are two of the same name, to be tried in
+// turn.
 bool parse_alternatives(const ConfigNode& node, std::vector<std::vector<std::string>>& lists) {
+  if (node.kind == Kind::kScalar) return parse_node(node, lists.emplace_back().emplace_back());
   const bool several =
       node.kind == Kind::kList && !node.items.empty() && node.items[0].kind == Kind::kList;
   if (several) return parse_node(node, lists);
@@ -334,6 +337,18 @@ std::string ConfigField::requirement() const {
 }
 
 Status ConfigField::wrong(const ConfigNode& node) const {
+  if (std::holds_alternative<ConfigNamedLists*>(target_) && node.kind == Kind::kMap) {
+    for (size_t i = 0; i < node.keys.size(); ++i) {
+      std::vector<std::vector<std::string>> lists;
+      const ConfigNode& item = node.items[i];
+      if (parse_alternatives(item, lists)) continue;
+      return absl::InvalidArgumentError(
+          str_cat(item.origin, ": ", path_, ".", node.keys[i], " is ",
+                  item.kind == Kind::kList ? describe_list(item) : item.describe(),
+                  ": a list of names, such as [fsdp, tensor], or several, such as "
+                  "[[fsdp, tensor], [fsdp]], is required"));
+    }
+  }
   const std::string got = node.kind == Kind::kList ? describe_list(node) : node.describe();
   std::string message =
       str_cat(node.origin, ": ", path_, " is ", got, ": ", requirement(), " is required");

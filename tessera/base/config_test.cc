@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tessera/base/environment.h"
 #include "tessera/base/nearest.h"
@@ -185,6 +187,8 @@ TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
             "recipe.yaml:2: there is no key modle; the nearest is model");
   EXPECT_EQ(message("", {"optimizer.paek=1"}),
             "command line: there is no key optimizer.paek; the nearest is optimizer.peak");
+  EXPECT_EQ(message("", {"modle.layesr=3"}),
+            "command line: there is no key modle.layesr; the nearest is model.layers");
 }
 
 TEST(Config, AKnownKeyInTheWrongSectionIsFound) {
@@ -316,6 +320,19 @@ TEST(Config, HelpNamesEveryKeyWithItsDefaultAndRequirement) {
   EXPECT_THAT(help, HasSubstr("model: the network\n"));
   EXPECT_THAT(help,
               HasSubstr("  model.layers = 6\n      Decoder blocks. (an integer from 1 to 1000)\n"));
+}
+
+TEST(Config, HelpIsNoWiderThanAScreen) {
+  Config config;
+  ConfigFields fields(config);
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += "longer ";
+  fields.field("told_at_length", config.label).help(words);
+  std::istringstream help(fields.help());
+  size_t widest = 0;
+  for (std::string line; std::getline(help, line);) widest = std::max(widest, line.size());
+  EXPECT_LE(widest, 100u);
+  EXPECT_GE(widest, 90u);
 }
 
 TEST(Config, AMissingRecipeIsNamed) {

@@ -4,10 +4,13 @@
 
 #include "absl/strings/str_split.h"
 #include "tessera/base/config.h"
+#include "tessera/base/format.h"
 #include "tessera/base/strings.h"
 
 namespace tessera {
 namespace {
+
+constexpr size_t kHelpColumns = 100;
 
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false,
@@ -108,8 +111,12 @@ std::string ConfigFields::help() const {
       if (parent(field.path()) != section.path) continue;
       const Json value = field.to_json();
       const std::string shown = value.is_object() ? "" : str_cat(" = ", flow_text(value));
-      str_append(&lines, "  ", field.path(), shown, "\n      ", field.help_text(),
-                 field.help_text().empty() ? "" : " ", "(", field.requirement(), ")\n");
+      const std::string told = str_cat(field.help_text(), field.help_text().empty() ? "" : " ", "(",
+                                       field.requirement(), ")");
+      str_append(&lines, "  ", field.path(), shown, "\n");
+      const std::string broken = wrapped(told, kHelpColumns - 6);
+      for (const absl::string_view line : absl::StrSplit(broken, '\n'))
+        str_append(&lines, "      ", from_absl(line), "\n");
     }
     if (lines.empty() && section.help.empty()) continue;
     if (!text.empty()) text += "\n";

@@ -13,6 +13,8 @@ namespace {
 
 // A handler gets no argument of ours, so what it reads and writes has to be here.
 std::atomic<int> received_signal{0};
+std::atomic<int> repeats{0};  // requests after the first
+std::atomic<int> most_repeats{0};
 std::atomic<const char*> signal_notice{nullptr};
 std::atomic<bool> guard_lives{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not lock");
@@ -29,7 +31,7 @@ void on_signal(int number) {
   if (received_signal.compare_exchange_strong(before, number)) {
     write_notice();
   } else if (number != SIGHUP) {
-    if (before != SIGHUP) _exit(128 + number);
+    if (before != SIGHUP && repeats.fetch_add(1) >= most_repeats.load()) _exit(128 + number);
     received_signal.store(number);
   }
   errno = error;
@@ -45,9 +47,11 @@ struct sigaction handled_by(void (*handler)(int)) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(const char* notice) {
+InterruptGuard::InterruptGuard(const char* notice, int polled) {
   CHECK_MSG(!guard_lives.exchange(true), "two InterruptGuards at once");
   received_signal.store(0);
+  repeats.store(0);
+  most_repeats.store(polled - 1);
   signal_notice.store(notice);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     struct sigaction previous {};
@@ -66,5 +70,7 @@ InterruptGuard::~InterruptGuard() {
 }
 
 int InterruptGuard::signal() const { return received_signal.load(); }
+
+int InterruptGuard::requests() const { return (signal() != 0 ? 1 : 0) + repeats.load(); }
 
 }  // namespace tessera

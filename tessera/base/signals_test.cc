@@ -35,6 +35,24 @@ TEST(InterruptGuardDeathTest, TheSecondSignalEndsTheProcessAtOnce) {
       ::testing::ExitedWithCode(130), "");
 }
 
+TEST(InterruptGuard, MayCountFurtherRequests) {
+  InterruptGuard guard(/*notice=*/nullptr, /*polled=*/2);
+  EXPECT_EQ(guard.requests(), 0);
+  std::raise(SIGINT);
+  EXPECT_EQ(guard.requests(), 1);
+  std::raise(SIGTERM);
+  EXPECT_EQ(guard.requests(), 2);
+}
+
+TEST(InterruptGuardDeathTest, ARequestBeyondThoseThatAreCountedEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        InterruptGuard guard(/*notice=*/nullptr, /*polled=*/2);
+        for (int i = 0; i < 3; ++i) std::raise(SIGTERM);
+      },
+      ::testing::ExitedWithCode(143), "");
+}
+
 TEST(InterruptGuard, AHangUpIsARequestHoweverOftenItComes) {
   InterruptGuard guard;
   std::raise(SIGHUP);

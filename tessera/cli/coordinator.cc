@@ -55,6 +55,7 @@ class CoordinatorCommand : public Command {
     options_.heartbeat_timeout = absl::Seconds(heartbeat_timeout_s_);
     Status config = options_.mtls.fill_from(coord::real_surroundings().environment);
     if (config.ok()) config = options_.mtls.validate();
+    if (config.ok()) config = annotate(coord::parse_host_port(options_.bind).status(), "--bind");
     if (!config.ok()) return usage_error(config);
     PosixFileSystem files;
     RealClock clock;

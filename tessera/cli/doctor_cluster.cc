@@ -58,9 +58,12 @@ Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
   const auto spec = coord::find_cluster(config, surroundings);
   if (!spec.ok()) return usage_error(spec.status());
   if (!*spec) {
+    const std::string half = coord::half_a_launcher(surroundings.environment);
     return usage_error(failed_precondition(
-        "--cluster: this is not a process of a cluster. Start it under tessera launch, mpirun or "
-        "srun, or give --coordinator-address, --num-processes and --process-id."));
+        "--cluster: this is not a process of a cluster",
+        half.empty() ? "" : str_cat(" (", half, ")"),
+        ". Start it under tessera launch, mpirun or srun, or give --coordinator-address, "
+        "--num-processes and --process-id."));
   }
   PosixFileSystem files;
   RealClock clock;

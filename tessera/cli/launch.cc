@@ -94,13 +94,15 @@ class LaunchCommand : public Command {
     if (devices_) options_.environment["TESSERA_DEVICES_PER_PROCESS"] = str_cat(*devices_);
     PosixFileSystem files;
     RealClock clock;
-    const InterruptGuard guard;
+    // The second request ends the processes, and what they started; a third ends this one itself.
+    const InterruptGuard guard(/*notice=*/nullptr, /*polled=*/2);
     return coord::launch(
         options_, {.files = files,
                    .clock = clock,
                    .out = [&](const std::string& line) { invocation.out << line << std::endl; },
                    .err = [](const std::string& line) { std::cerr << line << std::endl; },
-                   .signal = [&] { return guard.signal(); }});
+                   .signal = [&] { return guard.signal(); },
+                   .insists = [&] { return guard.requests() > 1; }});
   }
 
  private:

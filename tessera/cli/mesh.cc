@@ -50,6 +50,7 @@ class MeshCommand : public Command {
       ASSIGN_OR_RETURN(report->compiled, compile_step(config, *report));
     }
     invocation.out << (json_ ? to_json(*report).dump(1) + "\n" : to_text(*report));
+    if (!report->tolerated.ok()) return usage_error(report->tolerated);
     return 0;
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tessera/base/strings.h"
 
@@ -35,6 +36,9 @@ Result<int64_t> integer(const std::string& name, const std::string& text) {
   if (absl::SimpleAtoi(text, &number)) return number;
   return invalid_argument(name, " is '", text, "'; required: an integer");
 }
+
+// Beyond int is outside any range that is asked for as well.
+int narrow(int64_t number) { return static_cast<int>(std::clamp<int64_t>(number, -1, INT32_MAX)); }
 
 Result<int64_t> integer(const Environment& environment, const std::string& name) {
   return integer(name, *value(environment, name));
@@ -84,15 +88,17 @@ Found openmpi(const Environment& environment) {
                    derived_port(environment, static_cast<int>(job / kPorts % kPorts + kFirstPort)));
   return ClusterSpec{.method = "openmpi",
                      .coordinator = to_string({host, port}),
-                     .processes = static_cast<int>(size),
-                     .process = static_cast<int>(rank),
-                     .local_process = static_cast<int>(local)};
+                     .processes = narrow(size),
+                     .process = narrow(rank),
+                     .local_process = narrow(local)};
 }
+
+constexpr std::array<const char*, 5> kSlurm = {"SLURM_JOB_ID", "SLURM_STEP_NODELIST",
+                                               "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"};
 
 // A shell inside an allocation has some of the variables; a task of srun's has all.
 Found slurm(const Environment& environment) {
-  for (const char* name :
-       {"SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID"}) {
+  for (const char* name : kSlurm) {
     if (!value(environment, name)) return std::nullopt;
   }
   ASSIGN_OR_RETURN(const int64_t job, integer(environment, "SLURM_JOB_ID"));
@@ -104,9 +110,9 @@ Found slurm(const Environment& environment) {
                    derived_port(environment, static_cast<int>(job % kPorts + kFirstPort)));
   return ClusterSpec{.method = "slurm",
                      .coordinator = to_string({host, port}),
-                     .processes = static_cast<int>(tasks),
-                     .process = static_cast<int>(task),
-                     .local_process = static_cast<int>(local)};
+                     .processes = narrow(tasks),
+                     .process = narrow(task),
+                     .local_process = narrow(local)};
 }
 
 // The pods of an indexed Job have JOB_COMPLETION_INDEX, and the host names JOB-INDEX.SUBDOMAIN. (Of
@@ -149,8 +155,8 @@ Found kubernetes(const Environment& environment, const std::string& host_name) {
   ASSIGN_OR_RETURN(const int port, derived_port(environment, kKubernetesPort));
   return ClusterSpec{.method = "kubernetes",
                      .coordinator = str_cat(job, "-0.", subdomain, ":", port),
-                     .processes = static_cast<int>(processes),
-                     .process = static_cast<int>(index)};
+                     .processes = narrow(processes),
+                     .process = narrow(index)};
 }
 
 Found detect(const std::string& method, const Surroundings& surroundings) {
@@ -180,14 +186,16 @@ Found detect(const std::string& method, const Surroundings& surroundings) {
 
 Status check_numbers(const ClusterSpec& spec) {
   if (spec.processes < 1) {
-    return invalid_argument("the number of processes is ", spec.processes,
-                            "; required: at least 1");
+    return invalid_argument("the number of processes (--num-processes, TESSERA_NUM_PROCESSES, or ",
+                            "the launcher's) is ", spec.processes, "; required: at least 1");
   }
   if (spec.process < 0 || spec.process >= spec.processes) {
     return invalid_argument("this is process ", spec.process, " of ", spec.processes,
-                            "; required: from 0 to ", spec.processes - 1);
+                            " (--process-id, TESSERA_PROCESS_ID, or the launcher's number); ",
+                            "required: from 0 to ", spec.processes - 1);
   }
-  return parse_host_port(spec.coordinator).status();
+  return annotate(parse_host_port(spec.coordinator).status(),
+                  "the coordinator's address (--coordinator-address, TESSERA_COORDINATOR_ADDRESS)");
 }
 
 }  // namespace
@@ -310,14 +318,20 @@ Result<std::optional<ClusterSpec>> find_cluster(const ClusterConfig& config,
     found = ClusterSpec{.method = "flags", .coordinator = ""};
   }
   if (has_address) found->coordinator = config.coordinator_address;
-  // Beyond int is outside any range below as well.
-  const auto narrow = [](int64_t number) {
-    return static_cast<int>(std::clamp<int64_t>(number, -1, INT32_MAX));
-  };
   if (has_count) found->processes = narrow(*config.num_processes);
   if (has_number) found->process = narrow(*config.process_id);
   RETURN_IF_ERROR(check_numbers(*found));
   return found;
+}
+
+std::string half_a_launcher(const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> missing;
+  for (const char* name : kSlurm) {
+    if (!value(environment, name)) missing.push_back(name);
+  }
+  if (missing.empty() || missing.size() == kSlurm.size()) return "";
+  return str_cat("Slurm is there, but not ", absl::StrJoin(missing, ", "),
+                 ", which a task of srun's has");
 }
 
 Surroundings real_surroundings() {

@@ -22,6 +22,10 @@ struct Surroundings {
 /// This process's.
 Surroundings real_surroundings();
 
+/// What is missing where a launcher's variables are there in part, which is no cluster; empty where
+/// none are, or all.
+std::string half_a_launcher(const std::map<std::string, std::string>& environment);
+
 struct ClusterSpec {
   std::string method;       ///< "flags", "openmpi", "slurm" or "kubernetes"
   std::string coordinator;  ///< "host:port"

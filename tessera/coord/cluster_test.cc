@@ -8,6 +8,7 @@
 namespace tessera::coord {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using Environment = std::map<std::string, std::string>;
 
@@ -108,7 +109,14 @@ TEST(Spec13Cluster, IsNotFoundWhereSlurmsVariablesAreHalfSet) {
     EXPECT_EQ(*found(with(kSlurm, name, "")), std::nullopt) << name;
   }
   EXPECT_THAT(error(with(kSlurm, "SLURM_PROCID", "x")), HasSubstr("SLURM_PROCID is 'x'"));
-  EXPECT_THAT(error(with(kSlurm, "SLURM_PROCID", "8")), HasSubstr("process 8 of 8"));
+  EXPECT_THAT(error(with(kSlurm, "SLURM_PROCID", "8")),
+              AllOf(HasSubstr("process 8 of 8"), HasSubstr("TESSERA_PROCESS_ID")));
+  EXPECT_THAT(error(with(kSlurm, "SLURM_NTASKS", "-4294967292")),
+              HasSubstr("TESSERA_NUM_PROCESSES"));
+  EXPECT_EQ(half_a_launcher(without(without(kSlurm, "SLURM_PROCID"), "SLURM_LOCALID")),
+            "Slurm is there, but not SLURM_PROCID, SLURM_LOCALID, which a task of srun's has");
+  EXPECT_EQ(half_a_launcher(kSlurm), "");
+  EXPECT_EQ(half_a_launcher({}), "");
 }
 
 TEST(Spec13Cluster, IsFoundUnderOpenMpi) {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,8 @@ class Launch {
     for (int restarts = 0;; ++restarts) {
       RETURN_IF_ERROR(start_server());
       for (Child& child : children_) {
+        started_all_ = environment_.signal() == 0;
+        if (!started_all_) break;  // those that run get the signal below
         child.restarts = options_.server.recoverable ? child.restarts : restarts;
         RETURN_IF_ERROR(start(child));
       }
@@ -100,7 +103,25 @@ class Launch {
   }
 
  private:
+  // Each process has two pipes' ends here, and perhaps a log; the coordinator some connections.
+  Status check_open_files() const {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return absl::OkStatus();
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    const int64_t each = options_.log_directory.empty() ? 2 : 3;
+    constexpr int64_t kOthers = 64;
+    const int64_t most = (static_cast<int64_t>(limit.rlim_cur) - kOthers) / each;
+    if (limit.rlim_max == RLIM_INFINITY || options_.server.processes <= most)
+      return absl::OkStatus();
+    return invalid_argument("--processes is ", options_.server.processes, ", and with the ",
+                            limit.rlim_cur, " files that may be open at a time (ulimit -n) ",
+                            "at most ", most, " can be started: use --processes ", most,
+                            ", or raise the limit");
+  }
+
   Status prepare() {
+    RETURN_IF_ERROR(check_open_files());
     if (!options_.log_directory.empty()) {
       RETURN_IF_ERROR(environment_.files.create_dirs(options_.log_directory));
     }
@@ -153,7 +174,7 @@ class Launch {
   Status start(Child& child) {
     int out[2], err[2], failed[2];
     if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0) {
-      return internal_error("launch: no pipe: ", std::strerror(errno));
+      return internal_error("no pipe: ", std::strerror(errno));
     }
     // Nothing is allocated between fork and exec: other threads may hold the allocator's lock.
     std::vector<std::string> variables = environment_of(child);
@@ -168,7 +189,7 @@ class Launch {
     if (pid == 0) become(argv.data(), envp.data(), {out[1], err[1], failed[1]}, parent);
     const int fork_error = errno;
     for (const int end : {out[1], err[1], failed[1]}) close(end);
-    if (pid < 0) return internal_error("launch: no process: ", std::strerror(fork_error));
+    if (pid < 0) return internal_error("no process: ", std::strerror(fork_error));
     setpgid(pid, pid);  // the child does it as well; whoever comes first
     int error = 0;
     const ssize_t count = read(failed[0], &error, sizeof(error));
@@ -179,8 +200,7 @@ class Launch {
     child.out.open(out[0]);
     child.err.open(err[0]);
     if (count == sizeof(error)) {
-      return invalid_argument("launch: ", options_.command[0],
-                              " cannot be run: ", std::strerror(error));
+      return invalid_argument(options_.command[0], " cannot be run: ", std::strerror(error));
     }
     return absl::OkStatus();
   }
@@ -215,10 +235,12 @@ class Launch {
       read_output();
       for (Child& child : children_) RETURN_IF_ERROR(look_at(child));
       pass_signal();
+      if (environment_.insists()) return 128 + signal_;  // all are killed as this ends
       const bool any = std::any_of(children_.begin(), children_.end(), [](const Child& child) {
         return child.pid > 0 || child.out.is_open() || child.err.is_open();
       });
-      if (!any) return first_failure_;
+      const bool cut_short = signal_ && first_failure_ == 0 && !started_all_;
+      if (!any) return cut_short ? 128 + signal_ : first_failure_;
       const Status broken = server_->broken();
       if (!broken.ok() && !stopping_) stop_all(1, "the coordinator has stopped");
       if (stopping_ && !signal_ && !killed &&
@@ -333,13 +355,14 @@ class Launch {
   int first_failure_ = 0;
   std::optional<absl::Duration> stopping_;  // since when, after a failure
   int signal_ = 0;
+  bool started_all_ = true;
   int64_t restarts_ = 0;  // of single processes
 };
 
 }  // namespace
 
 Result<int> launch(const LaunchOptions& options, const LaunchEnvironment& environment) {
-  if (options.command.empty()) return invalid_argument("launch: no command was given");
+  if (options.command.empty()) return invalid_argument("no command was given");
   return Launch(options, environment).run();
 }
 

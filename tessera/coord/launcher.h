@@ -32,6 +32,8 @@ struct LaunchEnvironment {
   std::function<void(const std::string&)> out, err;
   /// The signal that was sent to this process, or 0; passed on to all.
   std::function<int()> signal;
+  /// Whether a signal was sent again: then all are killed at once, with what they started.
+  std::function<bool()> insists = [] { return false; };
 };
 
 /// Starts a coordinator and the processes on this machine, each with TESSERA_COORDINATOR_ADDRESS,

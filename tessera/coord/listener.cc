@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "tessera/base/log.h"
 #include "tessera/coord/listener_internal.h"
@@ -145,12 +146,14 @@ void Listener::accept_from(int listening) {
   const int socket = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket < 0) {
     if (errno == EMFILE || errno == ENFILE) {
-      log_warning("coordinator: no connection can be accepted: too many open files (ulimit -n)");
+      if (!std::exchange(full_, true))
+        log_warning("coordinator: no connection can be accepted: too many open files (ulimit -n)");
       pollfd stop = {.fd = stop_event_, .events = POLLIN, .revents = 0};
       poll(&stop, 1, 200);  // it would be tried again at once, for nothing
     }
     return;
   }
+  full_ = false;
   if (!has_room()) {
     close(socket);
     if (refused_++ % 1000 == 0) {

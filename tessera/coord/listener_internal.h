@@ -43,6 +43,7 @@ class Listener {
   Taker take_;
   std::unordered_set<ino_t> open_;  // of the accepted sockets, as far as is known
   size_t refused_ = 0;
+  bool full_ = false;  // no descriptor was left for the last that came
   Thread thread_;
 };
 

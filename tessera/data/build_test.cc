@@ -159,6 +159,17 @@ TEST_F(BuildTest, DescriptionsTellWhatIsInside) {
   EXPECT_FALSE(describe_document(*store, 14, false).ok());
 }
 
+TEST_F(BuildTest, ACorpusOfWhichAllIsLeftOutIsRefusedWithTheReasons) {
+  temp_.write("corpus/chat.jsonl",
+              "{\"messages\": [{\"role\": \"user\", \"content\": \"alone\"}]}\n");
+  options_.tokenizer.kind = "bytes";
+  options_.corpus.chat = {
+      .system = "S{content}", .user = "U{content}\n", .assistant = "A{content}\n"};
+  EXPECT_THAT(
+      std::string(from_absl(build_token_store(files_, options_, nullptr).status().message())),
+      HasSubstr("1 documents left out (no assistant message)"));
+}
+
 TEST_F(BuildTest, ConversationsBringAMaskOfWhatIsLearned) {
   temp_.write("corpus/chat.jsonl",
               "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, "

@@ -120,8 +120,12 @@ Status TokenStoreWriter::write_file(std::string_view name, std::span<const std::
 }
 
 Status TokenStoreWriter::finish(const BuildCounts& counts) {
-  if (documents() == 0)
-    return invalid_argument("the corpus has no text: ", folder_, " is not made");
+  if (documents() == 0) {
+    std::string why;
+    for (const auto& [reason, count] : counts.skipped)
+      str_append(&why, ", ", count, " documents left out (", reason, ")");
+    return invalid_argument("the corpus has no text", why, ": ", folder_, " is not made");
+  }
   RETURN_IF_ERROR(flush());
   RETURN_IF_ERROR(tokens_file_->sync());
   RETURN_IF_ERROR(tokens_file_->close());

@@ -1,6 +1,8 @@
 #include "tessera/sharding/hybrid_mesh.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "tessera/base/strings.h"
@@ -34,14 +36,23 @@ std::string setting(const AxisDegrees& axis, const Tier& tier, int64_t value) {
   return str_cat(axis.*tier.key, "=", value);
 }
 
-// "ici_data_parallelism=2 x ici_fsdp_parallelism=3": those that matter, or the first.
-std::string product_text(std::span<const AxisDegrees> axes, const Tier& tier) {
-  std::vector<std::string> factors;
+using Changes = std::map<const AxisDegrees*, int64_t>;
+
+// What a user would write to change these degrees.
+std::string settings(std::span<const AxisDegrees> axes, const Tier& tier, const Changes& changes) {
+  std::vector<std::string> words;
   for (const AxisDegrees& axis : axes) {
-    if (axis.*tier.degree > 1) factors.push_back(setting(axis, tier, axis.*tier.degree));
+    const auto change = changes.find(&axis);
+    const int64_t degree = change == changes.end() ? axis.*tier.degree : change->second;
+    if (axis.is_listed) {
+      words.push_back(str_cat(degree));
+    } else if (change != changes.end()) {
+      words.push_back(setting(axis, tier, degree));
+    }
   }
-  if (factors.empty()) return "all degrees are 1";
-  return absl::StrJoin(factors, " x ");
+  if (!axes[0].is_listed) return absl::StrJoin(words, " ");
+  const std::string& key = axes[0].*tier.key;
+  return str_cat(key.substr(0, key.find(" of ")), "=[", absl::StrJoin(words, ", "), "]");
 }
 
 int64_t product_of(std::span<const AxisDegrees> axes, const Tier& tier) {
@@ -53,6 +64,18 @@ int64_t product_of(std::span<const AxisDegrees> axes, const Tier& tier) {
   return product;
 }
 
+// "ici_data_parallelism=2 x ici_fsdp_parallelism=3 makes 6"
+std::string product_text(std::span<const AxisDegrees> axes, const Tier& tier) {
+  std::vector<std::string> factors;
+  for (const AxisDegrees& axis : axes) {
+    if (axis.*tier.degree > 1) factors.push_back(setting(axis, tier, axis.*tier.degree));
+  }
+  if (factors.empty()) return "the degrees are all 1";
+  const int64_t product = product_of(axes, tier);
+  return str_cat(absl::StrJoin(factors, " x "), " makes ",
+                 product == INT64_MAX ? "more than there are integers" : str_cat(product));
+}
+
 // One change that makes the product fit: another degree for the axis that matters most, else all
 // into one axis.
 std::string proposal(std::span<const AxisDegrees> axes, const Tier& tier) {
@@ -60,18 +83,20 @@ std::string proposal(std::span<const AxisDegrees> axes, const Tier& tier) {
   const AxisDegrees* best = nullptr;
   for (const AxisDegrees& axis : axes) {
     const int64_t degree = axis.*tier.degree;
-    if (degree < 1 || product == INT64_MAX) continue;
+    if (degree < 1 || product == INT64_MAX || axis.is_fixed) continue;
     const int64_t others = product / degree;
     if (tier.size % others != 0) continue;
     if (!best || degree > best->*tier.degree) best = &axis;
   }
-  if (best) return setting(*best, tier, tier.size / (product / (best->*tier.degree)));
-  std::vector<std::string> changes;
-  for (const AxisDegrees& axis : axes) {
-    if (axis.*tier.degree == 1) continue;
-    changes.push_back(setting(axis, tier, changes.empty() ? tier.size : 1));
+  if (best) {
+    return settings(axes, tier, {{best, tier.size / (product / (best->*tier.degree))}});
   }
-  return absl::StrJoin(changes, " ");
+  Changes changes;
+  int64_t left = tier.size;
+  for (const AxisDegrees& axis : axes) {
+    if (axis.*tier.degree != 1) changes[&axis] = std::exchange(left, 1);
+  }
+  return settings(axes, tier, changes);
 }
 
 // The largest divisor of the tier's size that a degree of `wanted` could become.
@@ -84,9 +109,13 @@ int64_t nearest_divisor(int64_t size, int64_t wanted) {
 
 Status check_tier(std::span<const AxisDegrees> axes, const Tier& tier) {
   std::vector<std::string> fills;
+  const AxisDegrees* last = nullptr;
   for (const AxisDegrees& axis : axes) {
     const int64_t degree = axis.*tier.degree;
-    if (degree == -1) fills.push_back(axis.*tier.key);
+    if (degree == -1) {
+      fills.push_back(axis.*tier.key);
+      last = &axis;
+    }
     if (degree < 1 && degree != -1) {
       return invalid_argument("mesh, ", tier.name, ": ", setting(axis, tier, degree),
                               ": a degree is at least 1, or -1 for what the others leave");
@@ -96,7 +125,7 @@ Status check_tier(std::span<const AxisDegrees> axes, const Tier& tier) {
   return invalid_argument("mesh, ", tier.name, ": ", absl::StrJoin(fills, " and "),
                           " are -1, which takes what the others leave, so only one axis of a tier "
                           "may be: set, for example, ",
-                          fills.back(), "=1");
+                          settings(axes, tier, {{last, 1}}));
 }
 
 Status resolve_tier(std::vector<AxisDegrees>& axes, const Tier& tier) {
@@ -105,8 +134,8 @@ Status resolve_tier(std::vector<AxisDegrees>& axes, const Tier& tier) {
                                  [&](const AxisDegrees& axis) { return axis.*tier.degree == -1; });
   if (fill == axes.end()) {
     if (product == tier.size) return absl::OkStatus();
-    return invalid_argument("mesh, ", tier.name, ": ", product_text(axes, tier), " makes ", product,
-                            ", and ", tier.target, ": use a product of ", tier.size, ", such as ",
+    return invalid_argument("mesh, ", tier.name, ": ", product_text(axes, tier), ", and ",
+                            tier.target, ": use a product of ", tier.size, ", such as ",
                             proposal(axes, tier));
   }
   if (tier.size % product == 0) {
@@ -118,18 +147,20 @@ Status resolve_tier(std::vector<AxisDegrees>& axes, const Tier& tier) {
       [&](const AxisDegrees& a, const AxisDegrees& b) { return a.*tier.degree < b.*tier.degree; });
   const int64_t others = product / (largest.*tier.degree);
   const int64_t room = tier.size % others == 0 ? tier.size / others : 1;
-  return invalid_argument("mesh, ", tier.name, ": ", product_text(axes, tier), " makes ", product,
-                          ", and ", tier.target, ", which leaves no whole number for ",
-                          setting(*fill, tier, -1), ": use a divisor of ", tier.size, ", such as ",
-                          setting(largest, tier, nearest_divisor(room, largest.*tier.degree)));
+  return invalid_argument(
+      "mesh, ", tier.name, ": ", product_text(axes, tier), ", and ", tier.target,
+      ", which leaves no whole number for ", setting(*fill, tier, -1), ": use a divisor of ",
+      tier.size, ", such as ",
+      settings(axes, tier, {{&largest, nearest_divisor(room, largest.*tier.degree)}}));
 }
 
 Status check_one_slice(std::span<const AxisDegrees> axes) {
   for (const AxisDegrees& axis : axes) {
     if (axis.dcn == 1 || axis.dcn == -1) continue;
     return invalid_argument("mesh, across slices (dcn): ", axis.dcn_key, "=", axis.dcn,
-                            ", but there is one slice: use ", axis.dcn_key,
-                            "=1 (or -1), or say num_slices=", std::max<int64_t>(axis.dcn, 2),
+                            ", but there is one slice: use ",
+                            settings(axes, dcn_tier(1, ""), {{&axis, 1}}),
+                            " (or -1), or say num_slices=", std::max<int64_t>(axis.dcn, 2),
                             " where the devices are that many");
   }
   return absl::OkStatus();

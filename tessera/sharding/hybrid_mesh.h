@@ -19,6 +19,10 @@ struct AxisDegrees {
   int64_t ici = 1;
   int64_t dcn = 1;
   std::string ici_key, dcn_key;  ///< what a user calls them, for messages
+  bool is_fixed = false;         ///< no degree but 1 is possible
+  /// The degrees of all axes are one list a tier ("ici_parallelism=[2, 4]"); keys are "LIST of
+  /// AXIS".
+  bool is_listed = false;
 
   bool operator==(const AxisDegrees&) const = default;
 };

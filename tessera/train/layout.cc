@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -21,8 +22,26 @@ std::optional<int64_t> slice_index(const pjrt::Device& device) {
 bool is_param(const ArgumentSpec& spec) { return spec.path.starts_with("params."); }
 
 // Copies along these axes are what they are for, or, for stages, of what stands outside of them.
-bool may_replicate(const std::string& axis) {
+bool is_for_copies(const std::string& axis) {
   return axis == "data" || axis == "diloco" || axis == "stage";
+}
+
+// The axes that would split parameters where they can. Of a recipe's own axes those that no rule
+// for a parameter names are for copies.
+std::vector<std::string> splitting_axes(std::span<const ArgumentSpec> specs, const Layout& layout) {
+  std::set<std::string> dims, ruled;
+  for (const ArgumentSpec& spec : specs) {
+    if (is_param(spec)) dims.insert(spec.names.begin(), spec.names.end());
+  }
+  for (const AxisRule& rule : layout.rules.rules()) {
+    if (dims.contains(rule.name)) ruled.insert(rule.axes.begin(), rule.axes.end());
+  }
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : layout.mesh.axes()) {
+    const bool wanted = ruled.contains(axis.name) || is_usual_axis(axis.name);
+    if (axis.size > 1 && wanted && !is_for_copies(axis.name)) axes.push_back(axis.name);
+  }
+  return axes;
 }
 
 bool splits(const PartitionSpec& spec, const std::string& axis) {
@@ -105,15 +124,28 @@ Result<std::vector<UnusedAxis>> unused_axes(std::span<const ArgumentSpec> specs,
                      rules.resolve(spec.names, std::span(spec.shape.dims).first(spec.names.size()),
                                    layout.mesh));
     for (const DroppedAxis& dropped : resolved.dropped) {
-      unused.push_back({spec.path, dropped.dim, spec.shape.dims[dropped.dim], dropped.axis,
+      unused.push_back({spec.path, dropped.dim, spec.shape.dims[dropped.dim],
+                        spec.names[dropped.dim], dropped.axis,
                         layout.mesh.axis_size(dropped.axis)});
     }
   }
   return unused;
 }
 
+Status check_strict_sharding(std::span<const UnusedAxis> unused) {
+  if (unused.empty()) return absl::OkStatus();
+  const UnusedAxis& first = unused[0];
+  const int64_t next = (first.size / first.axis_size + 1) * first.axis_size;
+  return invalid_argument(first.path, ": dimension ", first.dim, " (", first.dim_name, ") of ",
+                          first.size, " cannot be split over ", first.axis, "=", first.axis_size,
+                          ", which strict_sharding=true forbids: use a multiple of ",
+                          first.axis_size, " for it, such as ", next,
+                          ", a smaller degree, or strict_sharding=false");
+}
+
 Result<std::vector<ReplicatedParam>> replicated_params(std::span<const ArgumentSpec> specs,
                                                        const Layout& layout) {
+  const std::vector<std::string> axes = splitting_axes(specs, layout);
   std::vector<ReplicatedParam> replicated;
   for (const ArgumentSpec& spec : specs) {
     if (!is_param(spec)) continue;
@@ -124,9 +156,8 @@ Result<std::vector<ReplicatedParam>> replicated_params(std::span<const ArgumentS
         .bytes = static_cast<double>(spec.shape.host_bytes()),
         .shard_bytes = static_cast<double>(value.sharding.shard_shape(spec.shape).host_bytes()),
         .axes = {}};
-    for (const MeshAxis& axis : layout.mesh.axes()) {
-      if (axis.size > 1 && !may_replicate(axis.name) && !splits(value.sharding.spec(), axis.name))
-        param.axes.push_back(axis.name);
+    for (const std::string& axis : axes) {
+      if (!splits(value.sharding.spec(), axis)) param.axes.push_back(axis);
     }
     if (!param.axes.empty()) replicated.push_back(std::move(param));
   }

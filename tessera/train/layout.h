@@ -47,13 +47,17 @@ struct UnusedAxis {
   std::string path;
   int dim;
   int64_t size;  ///< of the dimension
+  std::string dim_name;
   std::string axis;
   int64_t axis_size;
 };
 std::string to_string(const UnusedAxis& unused);
-/// All of them in these values, which a strict layout makes an error of.
+/// All of them in these values.
 Result<std::vector<UnusedAxis>> unused_axes(std::span<const ArgumentSpec> specs,
                                             const Layout& layout);
+
+/// What strict_sharding demands: that there is none. The error says what would fit.
+Status check_strict_sharding(std::span<const UnusedAxis> unused);
 
 /// A parameter that is whole along axes that could split it.
 struct ReplicatedParam {
@@ -63,8 +67,8 @@ struct ReplicatedParam {
   double shard_bytes;  ///< that a device holds
   std::vector<std::string> axes;
 };
-/// Parameters ("params.*") that some axis larger than one, other than data, diloco and stage, does
-/// not split; the largest first.
+/// Parameters ("params.*") that some axis larger than one does not split, other than data, diloco,
+/// stage, and a recipe's own axis that no rule for a parameter names; the largest first.
 Result<std::vector<ReplicatedParam>> replicated_params(std::span<const ArgumentSpec> specs,
                                                        const Layout& layout);
 /// An error when those hold more than `tolerance` of all parameters' bytes; it lists the five

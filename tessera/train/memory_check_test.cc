@@ -30,6 +30,18 @@ TEST(CheckMemory, SaysWhatIsNeededWhatThereIsAndHowToNeedLess) {
                     HasSubstr("batch_size"), HasSubstr("remat")));
 }
 
+TEST(CheckMemory, BeforeCompilingCountsWhatIsKnown) {
+  const MemoryNeed need{.argument_bytes = 3 * kGiB,
+                        .temp_bytes = std::nullopt,
+                        .devices = 2,
+                        .available_bytes = 6 * kGiB};
+  EXPECT_TRUE(check_memory(need).ok());
+  MemoryNeed more = need;
+  more.argument_bytes += 1;
+  EXPECT_THAT(std::string(check_memory(more).message()),
+              AllOf(HasSubstr("needs more than 6.00 GiB"), HasSubstr("temporary beside it")));
+}
+
 TEST(CheckMemory, DoesNotOverflow) {
   EXPECT_FALSE(check_memory({.argument_bytes = INT64_MAX,
                              .temp_bytes = INT64_MAX,

@@ -1,6 +1,8 @@
 #include "tessera/train/mesh_config.h"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "tessera/base/nearest.h"
@@ -36,6 +38,11 @@ std::string degree_key(const char* tier, std::string_view axis) {
   return str_cat(tier, "_", axis, "_parallelism");
 }
 
+bool is_axis_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
 Status must_be_one(std::string_view key, int64_t value, const char* reason) {
   if (value == 1) return absl::OkStatus();
   return invalid_argument(key, " is ", value, ": ", reason);
@@ -46,13 +53,19 @@ constexpr double kMostDevices = 1'048'576;
 
 }  // namespace
 
+bool is_usual_axis(std::string_view axis) {
+  return std::any_of(std::begin(kUsualAxes), std::end(kUsualAxes),
+                     [&](const UsualAxis& usual) { return axis == usual.axis; });
+}
+
 MeshConfig::MeshConfig() {
   for (const UsualAxis& usual : kUsualAxes) {
     degrees.push_back({.name = usual.axis,
                        .ici = std::string_view(usual.axis) == "fsdp" ? -1 : 1,
                        .dcn = std::string_view(usual.axis) == "data" ? -1 : 1,
                        .ici_key = degree_key("ici", usual.key),
-                       .dcn_key = degree_key("dcn", usual.key)});
+                       .dcn_key = degree_key("dcn", usual.key),
+                       .is_fixed = std::string_view(usual.axis) == "diloco"});
   }
 }
 
@@ -122,7 +135,8 @@ std::vector<AxisDegrees> MeshConfig::axis_degrees() const {
                    .ici = i < ici.size() ? ici[i] : 1,
                    .dcn = i < dcn.size() ? dcn[i] : (dcn.empty() && i == 0 ? -1 : 1),
                    .ici_key = str_cat("ici_parallelism of ", axes[i]),
-                   .dcn_key = str_cat("dcn_parallelism of ", axes[i])});
+                   .dcn_key = str_cat("dcn_parallelism of ", axes[i]),
+                   .is_listed = true});
   }
   return own;
 }
@@ -146,6 +160,14 @@ Status MeshConfig::validate_axis_lists() const {
         "mesh_axes is given, so the degrees stand in ici_parallelism and dcn_parallelism: remove "
         "the ici_<axis>_parallelism and dcn_<axis>_parallelism keys");
   }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!is_axis_name(axes[i])) {
+      return invalid_argument("mesh_axes has '", axes[i],
+                              "': an axis is named by letters, digits and _, such as model");
+    }
+    if (std::find(axes.begin(), axes.begin() + i, axes[i]) == axes.begin() + i) continue;
+    return invalid_argument("mesh_axes names ", axes[i], " twice: give each axis its own name");
+  }
   for (const auto& [key, list] : {std::pair{"ici_parallelism", &ici}, {"dcn_parallelism", &dcn}}) {
     if (list->size() == axes.size() || (list == &dcn && dcn.empty())) continue;
     return invalid_argument(key, " has ", list->size(), " degrees, and mesh_axes names ",
@@ -168,15 +190,20 @@ Status MeshConfig::validate_rules() const {
                         const std::string& what) -> Status {
     if (std::find(known.begin(), known.end(), word) != known.end()) return absl::OkStatus();
     const std::string near = nearest(word, known);
+    const std::set<std::string> each(known.begin(), known.end());
     return invalid_argument("axis_rules: ", what, " is called ", word,
                             near.empty() ? "; there are " : "; the nearest is ",
-                            near.empty() ? absl::StrJoin(known, ", ") : near);
+                            near.empty() ? absl::StrJoin(each, ", ") : near);
   };
   const std::vector<std::string> known_axes = axis_names();
   for (const auto& [name, parts] : axis_rules) {
     RETURN_IF_ERROR(check(names, name, "no dimension"));
-    for (const std::string& axis : parts)
-      RETURN_IF_ERROR(check(known_axes, axis, str_cat("(", name, ") no mesh axis")));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      RETURN_IF_ERROR(check(known_axes, parts[i], str_cat("(", name, ") no mesh axis")));
+      if (std::find(parts.begin(), parts.begin() + i, parts[i]) == parts.begin() + i) continue;
+      return invalid_argument("axis_rules: (", name, ") names the mesh axis ", parts[i],
+                              " twice: an axis splits a dimension once");
+    }
   }
   return absl::OkStatus();
 }
@@ -247,11 +274,36 @@ Result<Mesh> MeshConfig::mesh(const Slices& slices) const {
   return hybrid_mesh(axis_degrees(), slices);
 }
 
+// Of a recipe's own axes the mesh has only those that it names, so the usual table acts as far as
+// its axes are among them.
+AxisRules MeshConfig::usual_rules() const {
+  const std::vector<std::string> known = axis_names();
+  std::vector<AxisRule> rules;
+  const AxisRules usual = default_axis_rules();
+  for (const AxisRule& rule : usual.rules()) {
+    AxisRule kept = {rule.name, {}};
+    for (const std::string& axis : rule.axes) {
+      if (std::find(known.begin(), known.end(), axis) != known.end()) kept.axes.push_back(axis);
+    }
+    rules.push_back(std::move(kept));
+  }
+  return AxisRules(std::move(rules));
+}
+
 AxisRules MeshConfig::rules() const {
   std::vector<AxisRule> own;
-  for (const auto& [name, parts] : axis_rules) own.push_back({name, parts});
-  AxisRules rules = override_axis_rules ? AxisRules(own) : default_axis_rules().with(own);
-  return rules.with(strict_sharding ? Indivisible::kKeep : Indivisible::kDrop);
+  std::set<std::string> named;
+  for (const auto& [name, parts] : axis_rules) {
+    own.push_back({name, parts});
+    named.insert(name);
+  }
+  const AxisRules usual = usual_rules();
+  const Indivisible indivisible = strict_sharding ? Indivisible::kKeep : Indivisible::kDrop;
+  if (!override_axis_rules) return usual.with(own).with(indivisible);
+  for (const AxisRule& rule : usual.rules()) {
+    if (named.insert(rule.name).second) own.push_back({rule.name, {}});
+  }
+  return AxisRules(std::move(own)).with(indivisible);
 }
 
 }  // namespace tessera

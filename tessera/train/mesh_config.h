@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+/// Whether this is one of the axes that a mesh has where the recipe names none of its own.
+bool is_usual_axis(std::string_view axis);
+
 /// How devices are arranged, and which mesh axes split which dimension. The degrees are keys of
 /// their own, `ici_<axis>_parallelism` inside a slice and `dcn_<axis>_parallelism` across slices;
 /// or a recipe names its own axes, with a list of degrees a tier.
@@ -53,12 +56,14 @@ struct MeshConfig {
   /// "data, fsdp, ...": the axes that there are, whatever their degrees.
   std::vector<std::string> axis_names() const;
 
-  /// default_axis_rules() with `axis_rules` in their places, or those alone.
+  /// default_axis_rules(), less the axes that own mesh_axes do not name, with `axis_rules` in their
+  /// places; or those alone, and a dimension that they do not name is whole.
   AxisRules rules() const;
 
  private:
   Status validate_axis_lists() const;
   Status validate_rules() const;
+  AxisRules usual_rules() const;
 };
 
 }  // namespace tessera

@@ -115,9 +115,46 @@ TEST(MeshConfig, ARecipesOwnAxesNeedAListOfDegreesAndRulesThatFit) {
   EXPECT_THAT(error_of({"ici_parallelism=[2]"}, 2), HasSubstr("mesh_axes is empty"));
   EXPECT_THAT(error_of({"mesh_axes=[a]", "ici_parallelism=[2]", "ici_tensor_parallelism=2"}, 2),
               HasSubstr("remove the ici_<axis>_parallelism"));
-  EXPECT_THAT(error_of({"mesh_axes=[a]", "ici_parallelism=[2]"}, 2),
-              AllOf(HasSubstr("axis"), HasSubstr("its axes are a")));
+  EXPECT_THAT(error_of({"mesh_axes=[a, a]", "ici_parallelism=[2, 1]"}, 2),
+              HasSubstr("mesh_axes names a twice"));
+  EXPECT_THAT(error_of({"mesh_axes=[a b]", "ici_parallelism=[2]"}, 2), HasSubstr("'a b'"));
   EXPECT_THAT(error_of({"override_axis_rules=true"}, 2), HasSubstr("axis_rules is empty"));
+}
+
+TEST(MeshConfig, TheUsualRulesActOnOwnAxesAsFarAsTheyNameThem) {
+  const Made made = make({"mesh_axes=[fsdp, model]", "ici_parallelism=[-1, 2]",
+                          "axis_rules={mlp: model, q_heads: [model]}"},
+                         8);
+  ASSERT_EQ(made.error, "");
+  EXPECT_EQ(*batch_shards(*made.layout), 4);
+  const auto spec =
+      made.layout->rules.resolve(std::vector<std::string>{"embed", "mlp"}, made.layout->mesh);
+  EXPECT_EQ(to_string(*spec, 2), "[fsdp,model]");
+}
+
+TEST(MeshConfig, AWholeTableLeavesWhatItDoesNotNameWhole) {
+  const Made made = make({"axis_rules={mlp: [fsdp]}", "override_axis_rules=true"}, 4);
+  ASSERT_EQ(made.error, "");
+  EXPECT_EQ(*batch_shards(*made.layout), 1);
+  const auto spec =
+      made.layout->rules.resolve(std::vector<std::string>{"embed", "mlp"}, made.layout->mesh);
+  EXPECT_EQ(to_string(*spec, 2), "[_,fsdp]");
+}
+
+TEST(MeshConfig, WhatIsProposedFits) {
+  EXPECT_THAT(
+      error_of({"ici_fsdp_parallelism=1"}, 8),
+      AllOf(HasSubstr("the degrees are all 1"), HasSubstr("such as ici_data_parallelism=8")));
+  EXPECT_THAT(error_of({"num_slices=2", "dcn_data_parallelism=1"}, 8),
+              HasSubstr("such as dcn_data_parallelism=2"));
+  EXPECT_THAT(error_of({"mesh_axes=[a, b]", "ici_parallelism=[3, 3]"}, 8),
+              HasSubstr("such as ici_parallelism=[8, 1]"));
+  EXPECT_THAT(error_of({"mesh_axes=[a, b]", "ici_parallelism=[3, -1]"}, 8),
+              HasSubstr("such as ici_parallelism=[2, -1]"));
+  EXPECT_THAT(error_of({"ici_fsdp_parallelism=1M", "ici_data_parallelism=1M",
+                        "ici_tensor_parallelism=1M", "ici_context_parallelism=1M"},
+                       8),
+              HasSubstr("more than there are integers"));
 }
 
 TEST(MeshConfig, RulesOfARecipeStandInForThoseOfTheSameName) {
@@ -135,6 +172,10 @@ TEST(MeshConfig, ARuleForAnUnknownNameOrAxisIsAnError) {
               HasSubstr("axis_rules: no dimension is called mpl; the nearest is mlp"));
   EXPECT_THAT(error_of({"axis_rules.mlp=[fsdb]"}, 1),
               HasSubstr("axis_rules: (mlp) no mesh axis is called fsdb; the nearest is fsdp"));
+  EXPECT_THAT(error_of({"axis_rules.mlp=[fsdp, fsdp]"}, 1),
+              HasSubstr("axis_rules: (mlp) names the mesh axis fsdp twice"));
+  EXPECT_THAT(error_of({"axis_rules={mlp: [[fsdp], tensor]}"}, 1),
+              HasSubstr("axis_rules.mlp is [a list, \"tensor\"]"));
 }
 
 TEST(RunConfig, WhatTheMeshCannotCutEvenlyIsNamedWithAMultiple) {
@@ -189,6 +230,28 @@ TEST(Layout, StrictShardingKeepsTheAxisSoThatLayingOutFails) {
   const Made made = make({"ici_tensor_parallelism=2", "strict_sharding=true"}, 4);
   EXPECT_THAT(std::string(from_absl(lay_out(params()[1], *made.layout).status().message())),
               AllOf(HasSubstr("params.odd"), HasSubstr("65")));
+}
+
+TEST(Layout, StrictShardingSaysWhatWouldFit) {
+  const Made made = make({"ici_tensor_parallelism=2"}, 4);
+  EXPECT_TRUE(check_strict_sharding({}).ok());
+  const auto unused = unused_axes(params(), *made.layout);
+  ASSERT_EQ(unused->size(), 2u);
+  const Status strict = check_strict_sharding(std::span(*unused).last(1));
+  EXPECT_THAT(std::string(from_absl(strict.message())),
+              AllOf(HasSubstr("params.odd: dimension 0 (mlp) of 65"), HasSubstr("such as 66"),
+                    HasSubstr("strict_sharding=false")));
+}
+
+TEST(Layout, AnOwnAxisThatNoRuleForAParameterNamesIsForCopies) {
+  const Made made = make({"mesh_axes=[replica, model]", "ici_parallelism=[2, 2]",
+                          "axis_rules={vocab: model, activation_batch: replica}"},
+                         4);
+  ASSERT_EQ(made.error, "");
+  const auto replicated = replicated_params(params(), *made.layout);
+  ASSERT_EQ(replicated->size(), 1u);
+  EXPECT_EQ((*replicated)[0].path, "params.odd");
+  EXPECT_EQ((*replicated)[0].axes, std::vector<std::string>{"model"});
 }
 
 TEST(Layout, WhatIsWholeAlongAnAxisCountsInBytes) {

@@ -38,15 +38,17 @@ void collect(const Graph& graph, std::set<std::string>& seen, std::vector<Argume
 
 Status report_state(const LanguageModel& model, const RunConfig& config, MeshReport& report) {
   const std::vector<ArgumentSpec> state = state_spec(model, config);
+  ASSIGN_OR_RETURN(report.unused, unused_axes(state, report.layout));
+  std::erase_if(report.unused,
+                [](const UnusedAxis& unused) { return !unused.path.starts_with("params."); });
+  if (config.mesh.strict_sharding) RETURN_IF_ERROR(check_strict_sharding(report.unused));
   for (const ArgumentSpec& spec : state) {
     ASSIGN_OR_RETURN(TensorReport tensor, report_tensor(spec, report.layout));
     const bool is_param = spec.path.starts_with("params.");
     (is_param ? report.params : report.optimizer).push_back(std::move(tensor));
   }
   ASSIGN_OR_RETURN(report.replicated, replicated_params(state, report.layout));
-  ASSIGN_OR_RETURN(report.unused, unused_axes(state, report.layout));
-  std::erase_if(report.unused,
-                [](const UnusedAxis& unused) { return !unused.path.starts_with("params."); });
+  report.tolerated = check_sharding_tolerance(state, report.layout, config.mesh.sharding_tolerance);
   return absl::OkStatus();
 }
 

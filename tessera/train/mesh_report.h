@@ -35,6 +35,7 @@ struct MeshReport {
   std::vector<TensorReport> batch;
   std::vector<TensorReport> activations;  ///< that the model pins to a layout, each once
   std::vector<ReplicatedParam> replicated;
+  Status tolerated;  ///< of check_sharding_tolerance(): training refuses what is not
   std::vector<UnusedAxis> unused;
   std::optional<CompileReport> compiled;
 
@@ -44,7 +45,8 @@ struct MeshReport {
   double state_bytes() const;
 };
 
-/// The report for `devices` devices. Errors are those that training has before it compiles.
+/// The report for `devices` devices. Errors are those that training has before it compiles, but for
+/// the tolerance, which the report is there to explain.
 Result<MeshReport> mesh_report(const RunConfig& config, int64_t devices);
 
 /// For people.

@@ -14,13 +14,12 @@ namespace {
 
 Status check_params(const LanguageModel& model, const RunConfig& config, const Layout& layout) {
   const std::vector<ArgumentSpec> state = state_spec(model, config);
-  ASSIGN_OR_RETURN(const std::vector<UnusedAxis> unused, unused_axes(state, layout));
-  for (const UnusedAxis& axis : unused) {
-    if (!axis.path.starts_with("params.")) continue;  // moments lie as their parameters do
-    if (config.mesh.strict_sharding)
-      return invalid_argument(to_string(axis), ", which strict_sharding=true forbids");
-    log_warning(to_string(axis));
-  }
+  ASSIGN_OR_RETURN(std::vector<UnusedAxis> unused, unused_axes(state, layout));
+  std::erase_if(unused, [](const UnusedAxis& axis) {
+    return !axis.path.starts_with("params.");  // moments lie as their parameters do
+  });
+  if (config.mesh.strict_sharding) RETURN_IF_ERROR(check_strict_sharding(unused));
+  for (const UnusedAxis& axis : unused) log_warning(to_string(axis));
   return check_sharding_tolerance(state, layout, config.mesh.sharding_tolerance);
 }
 

@@ -44,6 +44,16 @@ struct Pending {
   Tree<Array> metrics;
 };
 
+// What a device holds of values.
+Result<int64_t> device_bytes(std::span<const ArgumentSpec> specs, const Layout& layout) {
+  int64_t bytes = 0;
+  for (const ArgumentSpec& spec : specs) {
+    ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
+    bytes += static_cast<int64_t>(value.sharding.shard_shape(spec.shape).host_bytes());
+  }
+  return bytes;
+}
+
 Result<bool> was_skipped(const Pending& pending) {
   const Array* metric = pending.metrics.find("step_skipped");
   if (!metric) return false;
@@ -88,6 +98,7 @@ class Trainer {
   Status check_finite(const Pending& pending, double loss, double grad_norm, bool skipped);
 
   Status evaluate();
+  bool reaches_target() const;
   Status save();
   void describe(Manifest& manifest) const;
   void note_save(const SaveResult& result);
@@ -119,7 +130,10 @@ class Trainer {
   absl::Duration last_completion_;
   bool warned_of_folder_ = false;
   std::optional<double> last_loss_;  // of the newest complete step
-  int not_finite_ = 0;               // steps in a row that were skipped for that
+  // Of the newest validation.
+  int64_t validated_step_ = -1;
+  double validation_loss_ = 0;
+  int not_finite_ = 0;  // steps in a row that were skipped for that
   TrainOutcome outcome_;
 };
 
@@ -138,6 +152,9 @@ Status Trainer::compile() {
   print_plan();
   ASSIGN_OR_RETURN(const TracedProgram train_program,
                    trace_train_step(*session_.model, config_, &session_.layout));
+  ASSIGN_OR_RETURN(const int64_t argument_bytes,
+                   device_bytes(train_program.arguments, session_.layout));
+  RETURN_IF_ERROR(check_memory(runtime.client(), argument_bytes));
   ASSIGN_OR_RETURN(train_step_,
                    compile_program(runtime, train_program, "train_step", session_.layout));
   RETURN_IF_ERROR(check_memory(runtime.client(), train_step_->executable()));
@@ -259,6 +276,13 @@ Status Trainer::resume(const CheckpointReader& reader) {
   ASSIGN_OR_RETURN(const Json position, parse_json(reader.manifest().data_json, reader.folder()));
   RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
   step_ = saved_step_ = requested_step_ = reader.manifest().step;
+  const Json metrics = Json::parse(reader.manifest().metrics_json, nullptr,
+                                   /*allow_exceptions=*/false);
+  if (metrics.is_object() && metrics.contains("validation_loss") &&
+      metrics["validation_loss"].is_number()) {
+    validated_step_ = step_;
+    validation_loss_ = metrics["validation_loss"].get<double>();
+  }
   return absl::OkStatus();
 }
 
@@ -413,10 +437,19 @@ Status Trainer::evaluate() {
     metrics.extra.push_back({"unigram_loss", data_.unigram->validation_nats_per_token});
   metrics_.eval(metrics);
   outcome_.validation_loss = metrics.loss;
-  const std::optional<double>& target = config_.training.target_eval_loss;
-  outcome_.reached_target = target && weight > 0 && metrics.loss <= *target;
+  if (weight > 0) {
+    validated_step_ = step_;
+    validation_loss_ = metrics.loss;
+  }
+  outcome_.reached_target = reaches_target();
   last_completion_ = now;
   return absl::OkStatus();
+}
+
+// Whether the last validation was of the present state, and its loss is low enough to end the run.
+bool Trainer::reaches_target() const {
+  const std::optional<double>& target = config_.training.target_eval_loss;
+  return target && validated_step_ == step_ && validation_loss_ <= *target;
 }
 
 Status Trainer::save() {
@@ -445,7 +478,10 @@ void Trainer::describe(Manifest& manifest) const {
   manifest.mesh_json = mesh.dump();
   manifest.config_json = config_json();
   manifest.data_json = data_.train->state().dump();
-  if (last_loss_) manifest.metrics_json = Json{{"loss", *last_loss_}}.dump();
+  Json metrics = Json::object();
+  if (last_loss_) metrics["loss"] = *last_loss_;
+  if (validated_step_ == step_) metrics["validation_loss"] = validation_loss_;
+  manifest.metrics_json = metrics.dump();
 }
 
 // The run goes on when a save fails: what is in memory is worth more than a clean exit; but it is
@@ -491,6 +527,11 @@ Result<TrainOutcome> Trainer::run() {
   if (step_ >= config_.training.steps) {
     log_info("the run is complete: ", step_, " of ", config_.training.steps,
              " steps; raise training.steps to go on");
+  } else if (reaches_target()) {
+    log_info("the run is complete: its validation loss at step ", step_, " is ", validation_loss_,
+             "; lower training.target_eval_loss to go on");
+    outcome_.reached_target = true;
+    outcome_.validation_loss = validation_loss_;
   }
   const int64_t first_step = step_;
   ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
@@ -578,7 +619,8 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
   ASSIGN_OR_RETURN(auto store, open_store(config, environment.files, peers));
   RETURN_IF_ERROR(check_task(config, *store));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
-  RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
+  const Status vocabulary = config.validate_vocabulary(tokenizer->vocab_size());
+  if (!vocabulary.ok()) return usage_error(vocabulary);
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
   Trainer trainer(std::move(session), std::move(data), environment, peers);
   const Attached attached(environment.watch, client);

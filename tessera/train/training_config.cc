@@ -112,9 +112,12 @@ Status TrainingConfig::validate() const {
   }
   const int64_t parts = gradient_accumulation_steps;
   if (batch_size % parts == 0) return absl::OkStatus();
-  return invalid_argument("batch_size is ", batch_size, ", which cannot be cut into ", parts,
-                          " equal parts (gradient_accumulation_steps): use a multiple, such as ",
-                          (batch_size / parts + 1) * parts);
+  return invalid_argument(
+      "batch_size is ", batch_size, ", which cannot be cut into ", parts,
+      " equal parts (gradient_accumulation_steps): use ",
+      parts > batch_size
+          ? str_cat("gradient_accumulation_steps=", batch_size, " or a divisor of it")
+          : str_cat("a multiple, such as ", (batch_size / parts + 1) * parts));
 }
 
 }  // namespace tessera

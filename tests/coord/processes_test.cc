@@ -317,28 +317,71 @@ TEST_F(Processes, GetTheSignalsThatLaunchGets) {
   EXPECT_THAT(launch->output(), AllOf(HasSubstr("[0] got it"), HasSubstr("[1] got it")));
 }
 
-TEST_F(Processes, DoNotOutliveLaunch) {
-  const auto launch = tessera({"launch", "--processes=2", "--", "sh", "-c",
-                               "echo pid $$ >> " + path("pids") + "; sleep 100; true"});
+// The numbers that processes wrote into a file, once there are so many.
+std::vector<pid_t> pids_in(const std::string& path, size_t count) {
   PosixFileSystem files;
   std::vector<pid_t> pids;
-  ASSERT_TRUE(until([&] {
+  until([&] {
     pids.clear();
-    const std::string text = files.read_file(path("pids")).value_or("");
+    const std::string text = files.read_file(path).value_or("");
     const std::regex line("pid (\\d+)\n");
     for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
       pids.push_back(std::stoi((*it)[1]));
     }
-    return pids.size() == 2;
-  }));
-  launch->send(SIGKILL);
-  launch->wait();
+    return pids.size() == count;
+  });
+  return pids;
+}
+
+void expect_gone(const std::vector<pid_t>& pids) {
+  PosixFileSystem files;
   for (const pid_t pid : pids) {
     // Gone, or a zombie that nobody waits for in a container.
     EXPECT_TRUE(until([&] {
       const Result<std::string> stat = files.read_file(str_cat("/proc/", pid, "/stat"));
       return !stat.ok() || stat->find(") Z ") != std::string::npos;
     })) << pid;
+  }
+}
+
+TEST_F(Processes, DoNotOutliveLaunch) {
+  const auto launch = tessera({"launch", "--processes=2", "--", "sh", "-c",
+                               "echo pid $$ >> " + path("pids") + "; sleep 100; true"});
+  const std::vector<pid_t> pids = pids_in(path("pids"), 2);
+  ASSERT_EQ(pids.size(), 2u);
+  launch->send(SIGKILL);
+  launch->wait();
+  expect_gone(pids);
+}
+
+TEST_F(Processes, EndAtASecondRequestWithWhatTheyStarted) {
+  const auto launch =
+      tessera({"launch", "--processes=2", "--", "sh", "-c",
+               "trap '' INT TERM; sleep 100 & printf 'pid %s\\npid %s\\n' $$ $! >> " +
+                   path("pids") + "; wait; sleep 100"});
+  const std::vector<pid_t> pids = pids_in(path("pids"), 4);
+  ASSERT_EQ(pids.size(), 4u) << launch->output();
+  launch->send(SIGINT);
+  ASSERT_TRUE(launch->says("passing signal 2 on"));
+  launch->send(SIGINT);
+  EXPECT_EQ(launch->wait(), 130);
+  expect_gone(pids);
+}
+
+TEST_F(Processes, AreNotStartedWhereTheirPipesWouldBeTooMany) {
+  const auto launch = start({"sh", "-c",
+                             "ulimit -n 100; exec " + tessera_program() +
+                                 " launch --processes=50 -- touch " + path("begun")});
+  EXPECT_EQ(launch->wait(), 1);
+  EXPECT_THAT(launch->output(), AllOf(HasSubstr("--processes is 50"), HasSubstr("at most 18")));
+  EXPECT_FALSE(std::filesystem::exists(path("begun")));
+}
+
+TEST_F(Processes, HaveNoCoordinatorAtAnAddressThatIsNone) {
+  for (const char* bind : {"nonsense", "127.0.0.1:99999", "[::1"}) {
+    const auto coordinator = tessera({"coordinator", "--processes=1", str_cat("--bind=", bind)});
+    EXPECT_EQ(coordinator->wait(), 2) << bind;
+    EXPECT_THAT(coordinator->output(), AllOf(HasSubstr("--bind"), HasSubstr("host:port")));
   }
 }
 

@@ -23,6 +23,7 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
   const Workspace workspace;
   const std::vector<BadSetting> cases = {
       {{"model.layer=2"}, 2, {"model.layer", "model.layers"}},
+      {{"modle.layers=2"}, 2, {"modle.layers", "the nearest is model.layers"}},
       {{"model.layers=two"}, 2, {"model.layers", "two"}},
       {{"model.layers=0"}, 2, {"model.layers", "0"}},
       {{"model.kv_heads=3"}, 2, {"kv_heads"}},
@@ -56,6 +57,10 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
       {{"training.gradient_accumulation_steps=3"},
        2,
        {"batch_size is 8", "gradient_accumulation_steps", "such as 9"}},
+      {{"training.gradient_accumulation_steps=9223372036854775807"},
+       2,
+       {"gradient_accumulation_steps=8 or a divisor"}},
+      {{"optimizer.b2=1"}, 2, {"optimizer.b2 is \"1\"", "from 0 to 0.9999999"}},
       {{"training.gradient_accumulation_steps=4", "plugin.devices=4", "ici_fsdp_parallelism=4"},
        2,
        {"training.batch_size", "training.gradient_accumulation_steps=4", "16"}},
@@ -96,6 +101,13 @@ TEST(BadInput, ADimensionThatAnAxisCannotCutIsNamed) {
   const Ended too_much = train("sharding_tolerance=0.02");
   EXPECT_EQ(too_much.exit_code, 2);
   EXPECT_THAT(too_much.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("sharding_tolerance")));
+  // What training refuses so late that it can be shown is shown, and refused.
+  settings.insert(settings.begin(), {"mesh", "recipe.yaml", "sharding_tolerance=0.02"});
+  const Ended shown = workspace.run(settings);
+  EXPECT_EQ(shown.exit_code, 2);
+  EXPECT_THAT(shown.out, HasSubstr("whole along"));
+  EXPECT_THAT(shown.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("sharding_tolerance")));
+  settings.erase(settings.begin(), settings.begin() + 3);
   const Ended tolerated = train("sharding_tolerance=1");
   EXPECT_EQ(tolerated.exit_code, 0) << tolerated.err;
   EXPECT_THAT(tolerated.err, AllOf(HasSubstr("params.layers.mlp"), HasSubstr("tensor=2")));
@@ -132,7 +144,7 @@ TEST(BadInput, BytesThatAreNotUtf8AreReplacedAndCounted) {
 TEST(BadInput, AVocabularyThatDoesNotFitTheModelIsRefused) {
   const Workspace workspace;
   const Ended ended = workspace.train({"model.vocab_size=100"});
-  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("vocab_size"), HasSubstr("100")));
 }
 

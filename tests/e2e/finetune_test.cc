@@ -150,6 +150,15 @@ TEST(Training, EndsWhereAValidationReachesTheTarget) {
   EXPECT_THAT(ended.err, AllOf(HasSubstr("reaches training.target_eval_loss"),
                                HasSubstr("saved checkpoint run/checkpoints/3")));
   EXPECT_EQ(workspace.losses("run").size(), 3u);
+  const Ended again =
+      workspace.train({"training.target_eval_loss=100", "training.eval_interval=3"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("lower training.target_eval_loss to go on"));
+  EXPECT_EQ(workspace.losses("run").size(), 3u);
+  const Ended lower = workspace.train(
+      {"training.target_eval_loss=0.1", "training.eval_interval=3", "training.steps=4"});
+  EXPECT_EQ(lower.exit_code, 0) << lower.err;
+  EXPECT_EQ(workspace.losses("run").size(), 4u);
 }
 
 TEST(Training, ScannedAndUnrolledLayersShareACheckpoint) {
