@@ -1,6 +1,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -39,6 +40,8 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   keep_standard_streams_open();
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a file that may grow no further (ulimit -f) is an error to tell of
   const int code = run(std::vector<std::string>(argv + 1, argv + argc));
   if (std::cout.flush()) return code;
   std::cerr << "tessera: standard output cannot be written to: the output is not complete\n";

@@ -221,6 +221,7 @@ class Launch {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     execvpe(argv[0], argv, envp);
     const int error = errno;
     if (write(ends.failed, &error, sizeof(error)) < 0) _exit(126);

@@ -69,6 +69,23 @@ TEST(Context, ARingCanBeRematerialized) {
   EXPECT_LE(worst_error(*got, *expected), 1e-5);
 }
 
+// Which elements are left out depends on their places in the sequence, not in the order of columns.
+TEST(Context, DropoutLeavesOutTheSameElementsInAnyOrder) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  RunConfig config = config_of(kBalancedGather);
+  const auto without = losses(config, {}, 3);
+  config.training.dropout = 0.2;
+  const auto expected = losses(config, {}, 3);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_GT(worst_error(*without, *expected), 1e-3);
+  for (const ContextStrategy strategy : {ContextStrategy::kAllGather, ContextStrategy::kRing}) {
+    config.training.context_parallel_strategy = strategy;
+    const auto got = losses(config, {{"context", 4}}, 3);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_LE(worst_error(*got, *expected), 1e-5);
+  }
+}
+
 TEST(TensorSequence, GivesTheLossesOfOneDevice) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   expect_one_device({}, {{"tensor_sequence", 2}});
