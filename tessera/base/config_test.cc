@@ -217,10 +217,18 @@ TEST(Config, AWrongTypeNamesWhatWasGotAndWhatIsRequired) {
   EXPECT_THAT(message("optimizer: {no_decay: norm}"), HasSubstr("a list of strings is required"));
   EXPECT_THAT(message("optimizer: {peak: .nan}"), HasSubstr("a number from 0 to 1 is required"));
   EXPECT_THAT(message("optimizer: {peak: nan}"), HasSubstr("a number from 0 to 1 is required"));
-  EXPECT_THAT(message("rules: {embed: fsdp}"),
+  EXPECT_THAT(message("rules: fsdp"),
               HasSubstr("a section of name: [names], or of name: [[names], [names]] is required"));
   EXPECT_THAT(message("rules: {embed: [[fsdp], data]}"), HasSubstr("is required"));
   EXPECT_THAT(message("- 1"), HasSubstr("the config is a list"));
+}
+
+TEST(Config, AWrongListInATableNamesItsEntry) {
+  EXPECT_EQ(
+      message("rules:\n  mlp: a\n  embed: [[a], b]"),
+      "recipe.yaml:3: rules.embed is [a list, \"b\"]: a list of names, such as [fsdp, tensor], "
+      "or several, such as [[fsdp, tensor], [fsdp]], is required");
+  EXPECT_EQ(message("rules: {embed: fsdp}"), "");
 }
 
 TEST(Config, AnOutOfRangeValueNamesTheRange) {
