@@ -162,14 +162,19 @@ class Doctor : public Command {
     f.field("measure", measure_).help("Measure matrix products on all devices (some seconds).");
     f.field("cluster", cluster_)
         .help(
-            "Instead: run barriers over all processes, and name who is missing or slow. To be "
-            "started as "
-            "the processes of a run are.");
-    f.field("rounds", cluster_options_.rounds).range(1, 10'000).help("How many barriers.");
+            "Instead: run barriers over all processes and all-reduces over their devices, and name "
+            "who is missing or slow. To be started as the processes of a run are.");
+    f.field("rounds", cluster_options_.rounds)
+        .range(1, 10'000)
+        .help("How many barriers and all-reduces.");
+    f.field("all_reduce_mb", cluster_options_.all_reduce_mb)
+        .range(0, 1e6)
+        .help("Megabytes that each device brings to an all-reduce; 0: none.");
     cluster_options_.config.fields(f);
   }
 
   Result<int> run(const Invocation& invocation) override {
+    cluster_options_.plugin = plugin_;
     if (cluster_) return check_cluster(cluster_options_, invocation.out);
     Report report(invocation.out);
     PosixFileSystem files;

@@ -1,5 +1,7 @@
 #include "tessera/cli/doctor_cluster.h"
 
+#include <optional>
+
 #include "absl/strings/str_format.h"
 #include "tessera/base/clock.h"
 #include "tessera/base/filesystem.h"
@@ -7,6 +9,8 @@
 #include "tessera/base/usage_error.h"
 #include "tessera/coord/cluster_check.h"
 #include "tessera/coord/join.h"
+#include "tessera/runtime/all_reduce_pace.h"
+#include "tessera/train/peers.h"
 
 namespace tessera::cli {
 namespace {
@@ -17,8 +21,19 @@ std::string ms(absl::Duration time) {
   return absl::StrFormat("%.2f ms", absl::ToDoubleMilliseconds(time));
 }
 
-void print(const coord::ClusterSpec& spec, const coord::ClusterPace& pace, int64_t rounds,
-           std::ostream& out) {
+// Over the devices of all processes.
+Result<AllReducePace> all_reduce(const ClusterCheckOptions& options, coord::Client& client,
+                                 const Clock& clock) {
+  const Peers peers(client);
+  ASSIGN_OR_RETURN(
+      const auto runtime,
+      Runtime::create({.plugin = options.plugin, .group = peers.group(), .client_options = {}}));
+  return measure_all_reduce(*runtime, static_cast<int64_t>(options.all_reduce_mb * 1e6),
+                            static_cast<int>(options.rounds), clock);
+}
+
+void print(const coord::ClusterSpec& spec, const coord::ClusterPace& pace,
+           const std::optional<AllReducePace>& sums, int64_t rounds, std::ostream& out) {
   out << "cluster of " << spec.processes << " processes (" << spec.method << "), coordinator "
       << spec.coordinator << "\n"
       << rounds << " barriers of all, " << ms(pace.median_barrier)
@@ -37,6 +52,14 @@ void print(const coord::ClusterSpec& spec, const coord::ClusterPace& pace, int64
   }
   out << table.text(2);
   if (left_out > 0) out << "  and " << left_out << " more that are not slow\n";
+  if (sums) {
+    out << absl::StrFormat("%d all-reduces of %.4g MB over %d devices, %.2f ms (median)", rounds,
+                           static_cast<double>(sums->bytes) / 1e6, sums->devices,
+                           sums->seconds * 1e3);
+    if (sums->devices > 1)
+      out << absl::StrFormat(": %.3g GB/s a device", sums->bus_bytes_per_second() / 1e9);
+    out << "\n";
+  }
   bool any = false;
   for (const coord::ProcessPace& process : pace.processes) {
     if (!process.slow) continue;
@@ -72,7 +95,17 @@ Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
   ASSIGN_OR_RETURN(
       const coord::ClusterPace pace,
       coord::measure_pace(membership->client(), static_cast<int>(options.rounds), timeout));
-  if ((*spec)->process == 0) print(**spec, pace, options.rounds, out);
+  std::optional<AllReducePace> sums;
+  if (options.all_reduce_mb > 0) {
+    const Result<AllReducePace> measured = all_reduce(options, membership->client(), clock);
+    if (!measured.ok()) {
+      // So that the others do not wait for what will not come.
+      membership->client().report_error(measured.status()).IgnoreError();
+      return annotate(measured.status(), "all-reduce");
+    }
+    sums = *measured;
+  }
+  if ((*spec)->process == 0) print(**spec, pace, sums, options.rounds, out);
   RETURN_IF_ERROR(membership->leave(timeout));
   return 0;
 }

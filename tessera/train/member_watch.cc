@@ -7,6 +7,7 @@ namespace tessera {
 void MemberWatch::take_changes(const std::vector<coord::MemberChange>& changes) {
   const std::lock_guard lock(mutex_);
   for (const coord::MemberChange& change : changes) {
+    if (change.state == coord::MemberChange::kLeft) continue;  // it had nothing more to do
     states_[change.id.process] = {.process = change.id.process,
                                   .incarnation = change.id.incarnation,
                                   .alive = change.state == coord::MemberChange::kAlive};

@@ -391,19 +391,14 @@ TEST_F(Processes, CannotBeLaunchedWhereThereIsNoSuchProgram) {
   EXPECT_THAT(launch->output(), HasSubstr("no-such-program cannot be run: No such file"));
 }
 
-TEST_F(Processes, OfATrainingAreRefusedSoFar) {
-  const auto launch = tessera({"launch", "--processes=2", "--", "train", "recipe.yaml"});
-  EXPECT_EQ(launch->wait(), 1);
-  EXPECT_THAT(launch->output(), HasSubstr("cannot be trained across processes yet"));
-}
-
 // tessera doctor --cluster.
 
 TEST_F(Processes, AreMeasuredByDoctor) {
   const auto launch = tessera({"launch", "--processes=3", "--", "doctor", "--cluster"});
   EXPECT_EQ(launch->wait(), 0) << launch->output();
   EXPECT_THAT(launch->output(), AllOf(HasSubstr("[0] cluster of 3 processes (flags)"),
-                                      HasSubstr("20 barriers of all")));
+                                      HasSubstr("20 barriers of all"),
+                                      HasSubstr("20 all-reduces of 16 MB over 3 devices")));
 }
 
 TEST_F(Processes, ThatAreMissingAreNamedByDoctor) {
