@@ -637,7 +637,8 @@ Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& envi
   Peers alone;
   Peers& peers = environment.peers != nullptr ? *environment.peers : alone;
   Result<TrainOutcome> outcome = train_together(config, environment, peers);
-  if (!outcome.ok()) peers.give_up(outcome.status());
+  // What is wrong with the recipe every process finds for itself, and may say so.
+  if (!outcome.ok() && !is_usage_error(outcome.status())) peers.give_up(outcome.status());
   return outcome;
 }
 
