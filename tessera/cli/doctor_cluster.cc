@@ -7,6 +7,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/format.h"
 #include "tessera/base/usage_error.h"
+#include "tessera/cli/processes.h"
 #include "tessera/coord/cluster_check.h"
 #include "tessera/coord/join.h"
 #include "tessera/runtime/all_reduce_pace.h"
@@ -73,15 +74,10 @@ void print(const coord::ClusterSpec& spec, const coord::ClusterPace& pace,
 }  // namespace
 
 Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
-  const coord::Surroundings surroundings = coord::real_surroundings();
   coord::ClusterConfig& config = options.config;
-  Status filled = config.fill_from(surroundings.environment);
-  if (filled.ok()) filled = config.mtls.validate();
-  if (!filled.ok()) return usage_error(filled);
-  const auto spec = coord::find_cluster(config, surroundings);
-  if (!spec.ok()) return usage_error(spec.status());
-  if (!*spec) {
-    const std::string half = coord::half_a_launcher(surroundings.environment);
+  ASSIGN_OR_RETURN(const auto spec, run_cluster(&config));
+  if (!spec) {
+    const std::string half = coord::half_a_launcher(coord::real_surroundings().environment);
     return usage_error(failed_precondition(
         "--cluster: this is not a process of a cluster",
         half.empty() ? "" : str_cat(" (", half, ")"),
@@ -90,7 +86,7 @@ Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
   }
   PosixFileSystem files;
   RealClock clock;
-  ASSIGN_OR_RETURN(const auto membership, coord::Membership::join(config, **spec, files, clock));
+  ASSIGN_OR_RETURN(const auto membership, coord::Membership::join(config, *spec, files, clock));
   const absl::Duration timeout = absl::Seconds(config.connect_timeout_s);
   ASSIGN_OR_RETURN(
       const coord::ClusterPace pace,
@@ -105,7 +101,7 @@ Result<int> check_cluster(ClusterCheckOptions options, std::ostream& out) {
     }
     sums = *measured;
   }
-  if ((*spec)->process == 0) print(**spec, pace, sums, options.rounds, out);
+  if (spec->process == 0) print(*spec, pace, sums, options.rounds, out);
   RETURN_IF_ERROR(membership->leave(timeout));
   return 0;
 }

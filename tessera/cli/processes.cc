@@ -13,7 +13,6 @@ Result<std::optional<coord::ClusterSpec>> run_cluster(coord::ClusterConfig* conf
   if (!filled.ok()) return usage_error(filled);
   auto spec = coord::find_cluster(*config, surroundings);
   if (!spec.ok()) return usage_error(spec.status());
-  if (*spec && (*spec)->processes == 1) spec->reset();
   return spec;
 }
 
@@ -21,7 +20,7 @@ Result<std::unique_ptr<RunProcesses>> RunProcesses::join(
     const coord::ClusterConfig& config, const std::optional<coord::ClusterSpec>& spec,
     FileSystem& files, Clock& clock) {
   auto run = std::make_unique<RunProcesses>();
-  if (!spec) {
+  if (!spec || spec->processes == 1) {
     run->peers_ = std::make_unique<Peers>();
     return run;
   }

@@ -12,11 +12,11 @@
 
 namespace tessera::cli {
 
-/// The cluster that this process is in, as TESSERA_ variables and launchers tell; nothing for one
-/// alone. Errors are usage errors.
+/// The cluster that this process is in, as `config`, TESSERA_ variables and launchers tell, in this
+/// order; nothing where none does. `config` is filled. Errors are usage errors.
 Result<std::optional<coord::ClusterSpec>> run_cluster(coord::ClusterConfig* config);
 
-/// This process among those of its run; without a cluster, one alone.
+/// This process among those of its run; without a cluster, or in one of one process, alone.
 class RunProcesses {
  public:
   /// Waits until all have come. `files` and `clock` outlive it.

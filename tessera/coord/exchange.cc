@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "absl/strings/str_join.h"
 #include "tessera/base/crc32c.h"
 #include "tessera/base/json.h"
 
@@ -15,12 +16,6 @@ namespace {
 constexpr size_t kChunkBytes = 8 << 20;
 
 uint32_t checksum(const HostArray& value) { return crc32c(std::as_const(value).bytes()); }
-
-std::string list_text(const std::vector<int>& processes) {
-  std::string text;
-  for (int process : processes) str_append(&text, text.empty() ? "" : ", ", process);
-  return text;
-}
 
 Tree<HostArray> one(const HostArray& value) {
   Tree<HostArray> tree;
@@ -116,7 +111,7 @@ Result<std::vector<Exchange::Header>> Exchange::meet(const Header& own) {
   if (by_call.size() == 1) return headers;
   std::string text;
   for (const auto& [call, processes] : by_call)
-    str_append(&text, text.empty() ? "" : "; ", call, " on ", list_text(processes));
+    str_append(&text, text.empty() ? "" : "; ", call, " on ", absl::StrJoin(processes, ", "));
   return failed_precondition(
       "processes must make the same calls in the same order, but these met: ", text);
 }
@@ -175,6 +170,15 @@ Result<Exchange::Arrays> Exchange::get_values(const Header& header) {
   return values;
 }
 
+Result<std::vector<Exchange::Arrays>> Exchange::get_all_values(const std::vector<Header>& headers) {
+  std::vector<Arrays> all;
+  for (const Header& header : headers) {
+    ASSIGN_OR_RETURN(Arrays one, get_values(header));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 Status Exchange::sync(const std::string& name) {
   return meet(header(str_cat("sync '", name, "'"), {})).status();
 }
@@ -183,7 +187,7 @@ Result<Exchange::Arrays> Exchange::broadcast(const Arrays& values, int source) {
   const auto found = std::find(participants_.begin(), participants_.end(), source);
   if (found == participants_.end()) {
     return invalid_argument("broadcast from process ", source, ", but those that take part are ",
-                            list_text(participants_));
+                            absl::StrJoin(participants_, ", "));
   }
   if (client_.process() == source) RETURN_IF_ERROR(put_values(values));
   ASSIGN_OR_RETURN(const auto headers, meet(header(str_cat("broadcast from ", source), values)));
@@ -201,12 +205,7 @@ Result<std::vector<Exchange::Arrays>> Exchange::gather(const Arrays& values,
                                                        const std::string& what) {
   RETURN_IF_ERROR(put_values(values));
   ASSIGN_OR_RETURN(const auto headers, meet(header(str_cat("gather ", what), values)));
-  std::vector<Arrays> all;
-  for (const Header& header : headers) {
-    ASSIGN_OR_RETURN(Arrays one, get_values(header));
-    all.push_back(std::move(one));
-  }
-  return all;
+  return get_all_values(headers);
 }
 
 Result<std::vector<Exchange::Arrays>> Exchange::gather_to(const Arrays& values, int destination,
@@ -258,11 +257,7 @@ Result<Exchange::Arrays> Exchange::stack(const Arrays& values) {
   RETURN_IF_ERROR(put_values(values));
   ASSIGN_OR_RETURN(const auto headers, meet(header("stack", values)));
   RETURN_IF_ERROR(require_same_layout(headers));
-  std::vector<Arrays> all;
-  for (const Header& header : headers) {
-    ASSIGN_OR_RETURN(Arrays one, get_values(header));
-    all.push_back(std::move(one));
-  }
+  ASSIGN_OR_RETURN(const std::vector<Arrays> all, get_all_values(headers));
   Arrays stacked;
   for (size_t i = 0; i < values.size(); ++i) {
     const auto& [path, own] = values[i];
@@ -283,11 +278,7 @@ Result<Exchange::Arrays> Exchange::concatenate(const Arrays& values) {
     }
   }
   RETURN_IF_ERROR(require_same_layout(alike));
-  std::vector<Arrays> all;
-  for (const Header& header : headers) {
-    ASSIGN_OR_RETURN(Arrays one, get_values(header));
-    all.push_back(std::move(one));
-  }
+  ASSIGN_OR_RETURN(const std::vector<Arrays> all, get_all_values(headers));
   Arrays joined;
   for (size_t i = 0; i < values.size(); ++i) {
     const auto parts = column(all, i);

@@ -66,6 +66,7 @@ class Exchange {
   std::string key(int64_t round, int process) const;
   Status put_values(const Arrays& values);
   Result<Arrays> get_values(const Header& header);
+  Result<std::vector<Arrays>> get_all_values(const std::vector<Header>& headers);
   Status require_same_layout(const std::vector<Header>& headers) const;
 
   Client& client_;

@@ -1,17 +1,12 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "tessera/runtime/array.h"
 #include "tessera/sharding/process_local.h"
 
 namespace tessera {
 namespace {
-
-std::string ids_text(const std::vector<int64_t>& ids) {
-  std::string text;
-  for (int64_t id : ids) str_append(&text, text.empty() ? "" : ", ", id);
-  return text;
-}
 
 // That there are buffers on exactly the devices that must have one.
 Status check_devices(const std::vector<Runtime::LocalDevice>& required,
@@ -27,9 +22,11 @@ Status check_devices(const std::vector<Runtime::LocalDevice>& required,
   }
   if (missing.empty() && without_place.empty()) return absl::OkStatus();
   std::string text;
-  if (!missing.empty()) str_append(&text, "; no buffer is on devices ", ids_text(missing));
+  if (!missing.empty())
+    str_append(&text, "; no buffer is on devices ", absl::StrJoin(missing, ", "));
   if (!without_place.empty())
-    str_append(&text, "; the mesh has no devices ", ids_text(without_place), " of this process");
+    str_append(&text, "; the mesh has no devices ", absl::StrJoin(without_place, ", "),
+               " of this process");
   return invalid_argument("the buffers are not on the devices of the layout", text);
 }
 
@@ -42,19 +39,12 @@ Result<Array> Array::from_process_local(Runtime& runtime, NamedSharding sharding
   ASSIGN_OR_RETURN(const ProcessLocalData data,
                    fit_process_local(sharding, local.shape().dims, global_dims, process_of,
                                      runtime.client().process_index()));
-  std::vector<Piece> pieces;
-  std::map<Box, HostArray> parts;  // replicas share one
-  for (const auto& [position, box] : data.parts) {
-    auto part = parts.find(box);
-    if (part == parts.end()) part = parts.emplace(box, slice(local, box)).first;
-    const auto id = static_cast<int>(sharding.mesh().device_ids()[position]);
-    ASSIGN_OR_RETURN(const pjrt::Device device, runtime.client().device(id));
-    ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(part->second, device));
-    runtime.dispatch()->bytes_to_devices += part->second.shape().host_bytes();
-    pieces.push_back({position, std::move(buffer)});
-  }
-  return from_pieces({local.shape().dtype, data.global_dims}, std::move(sharding),
-                     std::move(pieces));
+  // Each part of the tensor lies somewhere else in the process's data.
+  std::map<Box, Box> local_box;
+  for (const auto& [position, box] : data.parts)
+    local_box.emplace(sharding.shard_box(data.global_dims, position), box);
+  return from_shards(runtime, {local.shape().dtype, data.global_dims}, std::move(sharding),
+                     [&](const Box& box) { return slice(local, local_box.at(box)); });
 }
 
 Result<Array> Array::from_buffers(Runtime& runtime, Shape shape, NamedSharding sharding,

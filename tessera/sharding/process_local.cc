@@ -38,12 +38,6 @@ std::optional<int64_t> uniform_groups(const std::map<int64_t, PartNumbers>& held
   return static_cast<int64_t>(distinct.size());
 }
 
-std::string dims_text(const Dims& dims) {
-  std::string text;
-  for (int64_t dim : dims) str_append(&text, text.empty() ? "" : ",", dim);
-  return str_cat("[", text, "]");
-}
-
 }  // namespace
 
 Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const Dims& local_dims,
@@ -55,12 +49,12 @@ Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const 
                             " devices, the mesh has ", sharding.mesh().size());
   }
   if (sharding.spec().dims.size() > rank) {
-    return invalid_argument("data ", dims_text(local_dims), " has fewer dimensions than ",
+    return invalid_argument("data ", dims_to_string(local_dims), " has fewer dimensions than ",
                             to_string(sharding));
   }
   if (global_dims && global_dims->size() != rank) {
-    return invalid_argument("the tensor ", dims_text(*global_dims), " and the process's data ",
-                            dims_text(local_dims), " differ in the number of dimensions");
+    return invalid_argument("the tensor ", dims_to_string(*global_dims), " and the process's data ",
+                            dims_to_string(local_dims), " differ in the number of dimensions");
   }
   const auto held = held_parts(sharding, rank, process_of);
   const bool has_devices =
@@ -72,8 +66,8 @@ Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const 
   const bool one_process =
       std::all_of(process_of.begin(), process_of.end(), [&](int64_t p) { return p == process; });
   if (one_process && global_dims && *global_dims != local_dims) {
-    return invalid_argument("the tensor is ", dims_text(*global_dims),
-                            " and the data of the only process ", dims_text(local_dims),
+    return invalid_argument("the tensor is ", dims_to_string(*global_dims),
+                            " and the data of the only process ", dims_to_string(local_dims),
                             ": they must be the same");
   }
 
@@ -101,8 +95,8 @@ Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const 
     whole[dim] = local_dims[dim] == data.global_dims[dim];
     if (whole[dim] || local_dims[dim] == own) continue;
     return invalid_argument(
-        "dimension ", dim, " of the process's data ", dims_text(local_dims), " must be ", own,
-        ", which is what its devices hold of ", dims_text(data.global_dims), " laid out as ",
+        "dimension ", dim, " of the process's data ", dims_to_string(local_dims), " must be ", own,
+        ", which is what its devices hold of ", dims_to_string(data.global_dims), " laid out as ",
         to_string(sharding, static_cast<int>(rank)), ", or all ", data.global_dims[dim]);
   }
   for (size_t i = 0; i < process_of.size(); ++i) {

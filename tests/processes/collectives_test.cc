@@ -181,9 +181,8 @@ TEST_P(ManySteps, AreThoseOfOneProcess) {
 
 // ---- deaths
 
-TESSERA_PROCESS_BODY(lose_a_process) {
-  ASSIGN_OR_RETURN(pjrt::Client * client, member.client());
-  ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
+// Says when it is under way, and what the error is.
+Status run_until_error(Member& member, Loop& loop) {
   Status error;
   for (int i = 0; i < 1'000'000 && error.ok(); ++i) {
     error = loop.step();
@@ -191,6 +190,13 @@ TESSERA_PROCESS_BODY(lose_a_process) {
     if (i == 20) member.say("under way");
   }
   member.say("got ", error.ToString());
+  return error;
+}
+
+TESSERA_PROCESS_BODY(lose_a_process) {
+  ASSIGN_OR_RETURN(pjrt::Client * client, member.client());
+  ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
+  const Status error = run_until_error(member, loop);
   if (error.ok()) return internal_error("nothing failed");
   // Those that live go on, in the same process.
   ASSIGN_OR_RETURN(const coord::LiveSet live, member.coordinator().live_set({}, absl::Minutes(1)));
@@ -248,13 +254,7 @@ TESSERA_PROCESS_BODY(come_back_and_compute) {
       member.coordinator().insert(str_cat("started ", member.process()), "once").ok();
   if (first) {
     ASSIGN_OR_RETURN(Loop loop, Loop::make(*client, all_devices(*client)));
-    Status error;
-    for (int i = 0; i < 1'000'000 && error.ok(); ++i) {
-      error = loop.step();
-      if (error.ok()) error = loop.loss().status();
-      if (i == 20) member.say("under way");
-    }
-    member.say("got ", error.ToString());
+    run_until_error(member, loop).IgnoreError();
   }
   while (true) {
     ASSIGN_OR_RETURN(const coord::LiveSet live,
