@@ -253,6 +253,20 @@ Dims with_first(int64_t size, const Dims& rest) {
 
 }  // namespace
 
+Result<std::map<int64_t, std::string>> Exchange::gather_texts(const std::string& text,
+                                                              const std::string& what) {
+  ASSIGN_OR_RETURN(
+      const auto all,
+      gather(one(HostArray::from<char>(DType::kU8, {static_cast<int64_t>(text.size())}, text)),
+             what));
+  std::map<int64_t, std::string> result;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto bytes = all[i].at("value").as<char>();
+    result.emplace(participants_[i], std::string(bytes.begin(), bytes.end()));
+  }
+  return result;
+}
+
 Result<Exchange::Arrays> Exchange::stack(const Arrays& values) {
   RETURN_IF_ERROR(put_values(values));
   ASSIGN_OR_RETURN(const auto headers, meet(header("stack", values)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Exchange {
   /// The same on one process; the others get an empty list and read nothing.
   Result<std::vector<Arrays>> gather_to(const Arrays& values, int destination,
                                         const std::string& what = "values");
+  /// Every process's text, by process.
+  Result<std::map<int64_t, std::string>> gather_texts(const std::string& text,
+                                                      const std::string& what = "texts");
   /// Every process's value along a new first dimension; shapes must be the same.
   Result<Arrays> stack(const Arrays& values);
   /// Joined along the first dimension, where they may differ in size; scalars are stacked.

@@ -101,7 +101,12 @@ Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sh
   return from_pieces(std::move(shape), std::move(sharding), std::move(pieces));
 }
 
-Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding) {
+Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding,
+                               const GatherTexts& compare) {
+  if (compare != nullptr) {
+    RETURN_IF_ERROR(require_same_value(
+        value, str_cat("the value put as ", describe(value.shape(), sharding)), compare));
+  }
   if (!sharding.is_fully_replicated()) {
     return from_shards(runtime, value.shape(), std::move(sharding),
                        [&](const Box& box) { return slice(value, box); });
@@ -140,8 +145,9 @@ Result<HostArray> Array::to_host() const {
   RETURN_IF_ERROR(status);
   if (elements != shape().elements()) {
     return failed_precondition(
-        "array ", describe(shape(), sharding()), " has parts on devices of other processes; read ",
-        "addressable_shards(), or lay it out so that this process holds all of it first");
+        "array ", describe(shape(), sharding()), " has parts on devices of other processes",
+        parts.empty() ? " and none here" : "",
+        "; call gather_to_host() in all processes, or read what is here: addressable_shards()");
   }
   if (parts.size() == 1) return std::move(parts[0].value);
   HostArray whole(shape());

@@ -11,6 +11,7 @@
 #include "tessera/base/status.h"
 #include "tessera/ir/host_array.h"
 #include "tessera/pjrt/buffer.h"
+#include "tessera/runtime/agreement.h"
 #include "tessera/runtime/runtime.h"
 #include "tessera/sharding/named_sharding.h"
 
@@ -26,8 +27,10 @@ class Array {
   Array() = default;
 
   /// Copies `value` to the devices of the mesh; each gets only its own part. `value` may be changed
-  /// when the call returns.
-  static Result<Array> from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding);
+  /// when the call returns. With `compare`, the processes that take part in it first make sure that
+  /// all hold the same value: see require_same_value(). Else nothing checks that.
+  static Result<Array> from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding,
+                                 const GatherTexts& compare = nullptr);
   /// Asks `source` for each part that devices of this process hold, once a part: the data of a
   /// checkpoint, or of a batch. Parts must have the dtype of `shape` and the sizes asked for.
   using ShardSource = std::function<Result<HostArray>(const Box& box)>;
@@ -61,7 +64,7 @@ class Array {
   const NamedSharding& sharding() const;
 
   /// The whole tensor, once it is there. An error for a donated array, a failed computation, or
-  /// parts that this process does not hold.
+  /// parts that this process does not hold: gather_to_host() (process_arrays.h) brings them.
   Result<HostArray> to_host() const;
   /// Waits for all parts of this process; returns how their computation ended.
   Status await() const;
@@ -102,9 +105,13 @@ class Array {
 /// "f32[4,8] sharded [fsdp,_]".
 std::string describe(const Shape& shape, const NamedSharding& sharding);
 
-/// The same values laid out by `sharding`: the same handle when it is laid out so already; by a
-/// compiled program on the devices when the mesh is the same; else through host memory, which waits
-/// for the values.
+/// The same values, bit by bit, laid out by `sharding`, over any devices of any processes: the same
+/// handle when it is laid out so already, else by a compiled program over all devices that hold the
+/// values before or after, whose bytes go from device to device. Returns at once; the result
+/// carries the error if what computes the values fails. Every process with one of these devices
+/// must call, in the same order as all its programs; in others nothing happens, and an array
+/// without parts is returned. Errors come before anything has started, and are the same everywhere:
+/// a layout that does not fit the shape, devices of different kinds.
 Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding);
 
 }  // namespace tessera

@@ -21,7 +21,7 @@ Status check_devices(const std::vector<Runtime::LocalDevice>& required,
     if (!wanted.contains(id)) without_place.push_back(id);
   }
   if (missing.empty() && without_place.empty()) return absl::OkStatus();
-  std::string text;
+  std::string text = str_cat(": got ", got.size(), ", required one on each of ", required.size());
   if (!missing.empty())
     str_append(&text, "; no buffer is on devices ", absl::StrJoin(missing, ", "));
   if (!without_place.empty())

@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "tessera/runtime/executable_cache.h"
+#include "tessera/runtime/timeline.h"
 
 namespace tessera {
 
 struct CompiledFunction::State {
   std::shared_ptr<DispatchState> dispatch;
   Program program;
-  ExecutableCache::Lookup compiled;
+  ExecutableCache::Lookup compiled = {};  // null where no device is of this process
   /// The mesh position of each of the executable's devices, in its order.
   std::vector<int64_t> positions;
   /// Which of an array's pieces, which stand by ascending position, belongs to each of these
@@ -18,6 +19,11 @@ struct CompiledFunction::State {
   std::atomic<int64_t> calls = 0;
 
   Result<std::vector<Array>> launch(std::span<const Array> arguments) const;
+  /// By the executable's devices.
+  Result<pjrt::ExecuteResult> execute(
+      std::span<const std::vector<const pjrt::Buffer*>> inputs) const;
+  std::shared_ptr<Timeline::Span> begin_span(
+      Timeline& timeline, std::span<const std::vector<const pjrt::Buffer*>> inputs) const;
 };
 
 namespace {
@@ -87,6 +93,14 @@ Status check_argument(const ProgramValue& required, const Array& got) {
       got.shape() == required.shape ? "; device_put lays an array out anew" : "");
 }
 
+// A call of one program that lacks them would read what is not there.
+Status check_parts(const ProgramValue& required, const Array& got, size_t devices) {
+  if (got.pieces().size() == devices) return absl::OkStatus();
+  return invalid_argument("array ", describe(got.shape(), got.sharding()), " has parts on ",
+                          got.pieces().size(), " devices of this process, of which ", devices,
+                          " are in the mesh ", to_string(required.sharding.mesh()));
+}
+
 std::vector<size_t> ranks(const std::vector<int64_t>& positions) {
   std::vector<size_t> result;
   for (int64_t position : positions) {
@@ -120,6 +134,10 @@ Result<CompiledFunction> CompiledFunction::compile(Runtime& runtime, Program pro
   RETURN_IF_ERROR(annotate(check_values(program, program.arguments), context + ": argument"));
   RETURN_IF_ERROR(annotate(check_values(program, program.results), context + ": result"));
   pjrt::CompileOptions options;
+  ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(program.mesh));
+  if (devices.empty()) {
+    return CompiledFunction(std::make_shared<State>(runtime.dispatch(), std::move(program)));
+  }
   options.device_ids.assign(program.mesh.device_ids().begin(), program.mesh.device_ids().end());
   options.overrides = default_overrides(runtime.client());
   options.overrides.insert(options.overrides.end(), program.overrides.begin(),
@@ -145,6 +163,8 @@ Result<std::vector<Array>> CompiledFunction::operator()(std::span<const Array> a
   };
   for (size_t i = 0; i < arguments.size(); ++i) {
     RETURN_IF_ERROR(argument_error(i, check_argument(program.arguments[i], arguments[i])));
+    RETURN_IF_ERROR(argument_error(
+        i, check_parts(program.arguments[i], arguments[i], state_->positions.size())));
   }
   const int64_t call = ++state_->calls;
   Claims claims;
@@ -166,7 +186,6 @@ Result<std::vector<Array>> CompiledFunction::operator()(std::span<const Array> a
 }
 
 Result<std::vector<Array>> CompiledFunction::State::launch(std::span<const Array> arguments) const {
-  const pjrt::Executable& executable = compiled.program->executable;
   std::vector<std::vector<const pjrt::Buffer*>> inputs(positions.size());
   for (const Array& argument : arguments) {
     const auto pieces = argument.pieces();
@@ -174,13 +193,10 @@ Result<std::vector<Array>> CompiledFunction::State::launch(std::span<const Array
       inputs[device].push_back(&pieces[piece_of_device[device]].buffer);
     }
   }
-  const auto execute = [&] {
-    std::unique_lock order(dispatch->order, std::defer_lock);
-    if (program.mesh.size() > 1) order.lock();
-    return executable.execute(inputs);
-  };
-  ASSIGN_OR_RETURN(pjrt::ExecuteResult executed, execute());
-  ++dispatch->dispatches;
+  pjrt::ExecuteResult executed;
+  if (!positions.empty()) {
+    ASSIGN_OR_RETURN(executed, execute(inputs));
+  }
   std::vector<Array> results;
   for (size_t i = 0; i < program.results.size(); ++i) {
     std::vector<Array::Piece> pieces(positions.size());
@@ -193,6 +209,54 @@ Result<std::vector<Array>> CompiledFunction::State::launch(std::span<const Array
   return results;
 }
 
+Result<pjrt::ExecuteResult> CompiledFunction::State::execute(
+    std::span<const std::vector<const pjrt::Buffer*>> inputs) const {
+  const std::shared_ptr<Timeline> timeline = dispatch->timeline;
+  std::shared_ptr<Timeline::Span> span;
+  if (timeline != nullptr) span = begin_span(*timeline, inputs);
+  const auto launch = [&] {
+    std::unique_lock order(dispatch->order, std::defer_lock);
+    if (program.mesh.size() > 1) order.lock();
+    return compiled.program->executable.execute(inputs);
+  };
+  auto executed = launch();
+  if (span != nullptr)
+    timeline->end(span, executed.ok() ? std::span<const pjrt::Event>(executed->done)
+                                      : std::span<const pjrt::Event>());
+  if (executed.ok()) ++dispatch->dispatches;
+  return executed;
+}
+
+std::shared_ptr<Timeline::Span> CompiledFunction::State::begin_span(
+    Timeline& timeline, std::span<const std::vector<const pjrt::Buffer*>> inputs) const {
+  Timeline::Launch launch{program.name, calls, {}};
+  for (int64_t position : positions)
+    launch.device_ids.push_back(program.mesh.device_ids()[position]);
+  std::vector<const pjrt::Buffer*> arguments;
+  for (const auto& device : inputs) arguments.insert(arguments.end(), device.begin(), device.end());
+  return timeline.begin(std::move(launch), arguments);
+}
+
+Result<std::vector<std::vector<pjrt::Buffer>>> CompiledFunction::run(
+    std::span<const std::vector<const pjrt::Buffer*>> inputs) const {
+  ++state_->calls;
+  const auto& rank = state_->piece_of_device;
+  std::vector<std::vector<const pjrt::Buffer*>> ordered;
+  for (size_t device = 0; device < rank.size(); ++device) ordered.push_back(inputs[rank[device]]);
+  auto executed = state_->execute(ordered);
+  RETURN_IF_ERROR(annotate(executed.status(), str_cat("call of '", state_->program.name, "'")));
+  std::vector<std::vector<pjrt::Buffer>> results(rank.size());
+  for (size_t device = 0; device < rank.size(); ++device)
+    results[rank[device]] = std::move(executed->outputs[device]);
+  return results;
+}
+
+std::vector<int64_t> CompiledFunction::local_positions() const {
+  std::vector<int64_t> result = state_->positions;
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
 const std::string& CompiledFunction::name() const { return state_->program.name; }
 const std::string& CompiledFunction::text() const { return state_->program.text; }
 const Mesh& CompiledFunction::mesh() const { return state_->program.mesh; }
@@ -200,11 +264,13 @@ std::span<const ProgramValue> CompiledFunction::arguments() const {
   return state_->program.arguments;
 }
 std::span<const ProgramValue> CompiledFunction::results() const { return state_->program.results; }
+bool CompiledFunction::runs_here() const { return state_->compiled.program != nullptr; }
 const pjrt::Executable& CompiledFunction::executable() const {
+  CHECK_MSG(runs_here(), "no device of this process runs the program");
   return state_->compiled.program->executable;
 }
 double CompiledFunction::compile_seconds() const {
-  return state_->compiled.program->compile_seconds;
+  return runs_here() ? state_->compiled.program->compile_seconds : 0;
 }
 bool CompiledFunction::was_cached() const { return state_->compiled.hit; }
 int64_t CompiledFunction::calls() const { return state_->calls; }

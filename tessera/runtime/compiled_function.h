@@ -46,24 +46,35 @@ struct Program {
 class CompiledFunction {
  public:
   /// Compiles the program, or finds it in the runtime's cache. On every platform max, min and clamp
-  /// give NaN where they take one, unless an override says otherwise. Errors name the program.
+  /// give NaN where they take one, unless an override says otherwise. Errors name the program. A
+  /// process without a device in the mesh compiles nothing.
   static Result<CompiledFunction> compile(Runtime& runtime, Program program);
 
   /// Starts the program on all devices of this process and returns at once; the results become
   /// ready later and carry the error if the program fails while it runs. Donated arguments are gone
   /// afterwards, for every handle to them. Errors, before anything has started: a wrong number of
   /// arguments; an argument of another shape, dtype or sharding, or one that is gone, each named by
-  /// its path; an array that is donated and also passed in another place.
+  /// its path; an array that is donated and also passed in another place. In a process without a
+  /// device in the mesh nothing runs, and the results are arrays without parts.
   Result<std::vector<Array>> operator()(std::span<const Array> arguments) const;
+  /// For the functions of this layer: starts the program on buffers, one list an argument's
+  /// position in the mesh, in the order of local_positions(), one buffer an argument. Nothing is
+  /// checked or claimed. [device][result], in the same order.
+  Result<std::vector<std::vector<pjrt::Buffer>>> run(
+      std::span<const std::vector<const pjrt::Buffer*>> inputs) const;
+  /// Where the devices of this process stand in the mesh, ascending.
+  std::vector<int64_t> local_positions() const;
 
   const std::string& name() const;
   const std::string& text() const;
   const Mesh& mesh() const;
   std::span<const ProgramValue> arguments() const;
   std::span<const ProgramValue> results() const;
-  /// Memory, cost and code, as the compiler planned them.
+  /// Whether a device of this process is in the mesh; else there is no executable.
+  bool runs_here() const;
+  /// Memory, cost and code, as the compiler planned them. Only where runs_here().
   const pjrt::Executable& executable() const;
-  /// What compiling took, whenever that was.
+  /// What compiling took, whenever that was; 0 where nothing runs.
   double compile_seconds() const;
   /// Whether compile() found it in the cache.
   bool was_cached() const;

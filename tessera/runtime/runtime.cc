@@ -3,6 +3,7 @@
 #include "tessera/pjrt/cpu_environment.h"
 #include "tessera/pjrt/plugin.h"
 #include "tessera/runtime/executable_cache.h"
+#include "tessera/runtime/transfer.h"
 
 namespace tessera {
 namespace {
@@ -37,7 +38,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
 Runtime::Runtime(std::shared_ptr<const pjrt::Client> client, const Clock* clock)
     : client_(std::move(client)),
       executables_(
-          std::make_unique<ExecutableCache>(client_, clock != nullptr ? *clock : real_clock())) {}
+          std::make_unique<ExecutableCache>(client_, clock != nullptr ? *clock : real_clock())),
+      transfers_(std::make_unique<TransferCache>()) {}
 
 Runtime::~Runtime() = default;
 

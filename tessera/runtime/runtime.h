@@ -15,6 +15,8 @@
 namespace tessera {
 
 class ExecutableCache;
+class Timeline;
+class TransferCache;
 
 /// What calls of one runtime share. Safe to use from several threads.
 struct DispatchState {
@@ -23,6 +25,8 @@ struct DispatchState {
   std::mutex order;
   std::atomic<int64_t> dispatches = 0;
   std::atomic<int64_t> bytes_to_devices = 0;
+  /// Where launches are recorded; null: nowhere.
+  std::atomic<std::shared_ptr<Timeline>> timeline;
 };
 
 struct RuntimeOptions {
@@ -79,14 +83,18 @@ class Runtime {
   /// exist.
   Result<std::vector<int64_t>> processes(const Mesh& mesh) const;
   RuntimeMetrics metrics() const;
+  /// From now on each launch is recorded in `timeline`; null ends that.
+  void record(std::shared_ptr<Timeline> timeline) { dispatch_->timeline = std::move(timeline); }
 
   // For the functions of this layer.
   ExecutableCache& executables() { return *executables_; }
+  TransferCache& transfers() { return *transfers_; }
   const std::shared_ptr<DispatchState>& dispatch() { return dispatch_; }
 
  private:
   std::shared_ptr<const pjrt::Client> client_;
   std::unique_ptr<ExecutableCache> executables_;
+  std::unique_ptr<TransferCache> transfers_;
   std::shared_ptr<DispatchState> dispatch_ = std::make_shared<DispatchState>();
 };
 

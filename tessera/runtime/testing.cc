@@ -23,4 +23,32 @@ NamedSharding sharded(const Mesh& mesh, PartitionSpec spec) {
   return *result;
 }
 
+HostArray random_bits(Shape shape, std::mt19937& random) {
+  HostArray array(std::move(shape));
+  for (std::byte& byte : array.bytes()) {
+    const auto bits = static_cast<uint8_t>(random());
+    switch (array.shape().dtype) {
+      case DType::kBool:
+        byte = std::byte(bits & 1);
+        break;
+      case DType::kU4:
+        byte = std::byte(bits & 15);
+        break;
+      case DType::kS4:
+        byte = std::byte(static_cast<int8_t>(bits) >> 4);
+        break;
+      default:
+        byte = std::byte(bits);
+    }
+  }
+  if (!is_floating(array.shape().dtype)) return array;
+  // Many of the floats are NaNs, quiet and signaling ones: the highest byte is the last.
+  const auto width = static_cast<size_t>(dtype_host_bytes(array.shape().dtype));
+  for (size_t i = width - 1; i < array.bytes().size(); i += width) {
+    const auto choice = static_cast<uint8_t>(random());
+    if (choice % 2 == 0) array.bytes()[i] = std::byte((choice & 0x80) | (choice & 2 ? 0x7F : 0x7D));
+  }
+  return array;
+}
+
 }  // namespace tessera::testing

@@ -114,4 +114,18 @@ Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const 
   return data;
 }
 
+Result<Dims> process_local_dims(const NamedSharding& sharding, const Dims& global_dims,
+                                std::span<const int64_t> process_of, int64_t process) {
+  RETURN_IF_ERROR(sharding.check(Shape{DType::kF32, global_dims}));
+  if (std::find(process_of.begin(), process_of.end(), process) == process_of.end()) {
+    return invalid_argument("process ", process, " has no device in the mesh of ",
+                            to_string(sharding), ": it holds nothing");
+  }
+  const auto held = held_parts(sharding, global_dims.size(), process_of);
+  Dims dims = sharding.shard_dims(global_dims);
+  for (size_t dim = 0; dim < dims.size(); ++dim)
+    dims[dim] *= static_cast<int64_t>(held[dim].at(process).size());
+  return dims;
+}
+
 }  // namespace tessera

@@ -36,4 +36,9 @@ Result<ProcessLocalData> fit_process_local(const NamedSharding& sharding, const 
                                            const std::optional<Dims>& global_dims,
                                            std::span<const int64_t> process_of, int64_t process);
 
+/// The dimensions of just what a process's devices hold of a tensor, next to each other. An error
+/// for a process without a device in the mesh, or a layout that does not fit `global_dims`.
+Result<Dims> process_local_dims(const NamedSharding& sharding, const Dims& global_dims,
+                                std::span<const int64_t> process_of, int64_t process);
+
 }  // namespace tessera
