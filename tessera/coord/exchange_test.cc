@@ -188,6 +188,18 @@ TEST(Exchange, GathersToOneAndLeavesNothingBehind) {
   EXPECT_EQ(*results[1], 2u * kRounds);
 }
 
+TEST(Exchange, HandsEveryonesTextToAll) {
+  using Texts = std::map<int64_t, std::string>;
+  const auto results = on_processes<Texts>(3, [](Client& client, int process) -> Texts {
+    Exchange exchange(client, {.processes = {0, 2}});
+    if (process == 1) return {};
+    return *exchange.gather_texts(process == 0 ? "" : "line\nof 2");
+  });
+  const Texts all = {{0, ""}, {2, "line\nof 2"}};
+  EXPECT_EQ(results[0], all);
+  EXPECT_EQ(results[2], all);
+}
+
 TEST(Exchange, LargeValuesGoInParts) {
   const auto results = on_processes<Result<HostArray>>(2, [](Client& client, int process) {
     HostArray large(Shape{DType::kF32, {5 << 20}});  // 20 MiB

@@ -102,5 +102,16 @@ TEST(ProcessLocal, AProcessWithoutDevicesHasNoParts) {
   EXPECT_TRUE(data->parts.empty());
 }
 
+TEST(ProcessLocal, DimsAreThoseOfTheProcesssPartsSideBySide) {
+  const auto s = sharding({{"x", 4}, {"y", 2}}, {{{"y"}, {"x"}}});  // process p: column block p
+  EXPECT_THAT(*process_local_dims(s, {6, 8}, processes(s), 1), ElementsAre(6, 2));
+  const auto some = sharding({{"x", 3}}, {{{"x"}}}, {1, 2, 3});  // one of process 0, two of 1
+  EXPECT_THAT(*process_local_dims(some, {6, 8}, processes(some), 0), ElementsAre(2, 8));
+  EXPECT_THAT(*process_local_dims(some, {6, 8}, processes(some), 1), ElementsAre(4, 8));
+  EXPECT_THAT(process_local_dims(some, {6, 8}, processes(some), 3).status().message(),
+              HasSubstr("process 3 has no device in the mesh"));
+  EXPECT_FALSE(process_local_dims(some, {7, 8}, processes(some), 1).ok());
+}
+
 }  // namespace
 }  // namespace tessera
