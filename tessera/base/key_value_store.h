@@ -14,6 +14,8 @@ class KeyValueStore {
   virtual ~KeyValueStore() = default;
   /// ALREADY_EXISTS where the key has a value.
   virtual Status put(const std::string& key, const std::string& value) = 0;
+  /// Sets the value, whether or not there is one.
+  virtual Status replace(const std::string& key, const std::string& value) = 0;
   /// Waits for a value; DEADLINE_EXCEEDED.
   virtual Result<std::string> get(const std::string& key, absl::Duration timeout) = 0;
   /// NOT_FOUND where there is none yet.

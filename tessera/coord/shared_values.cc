@@ -13,6 +13,9 @@ class SharedValues final : public KeyValueStore {
   Status put(const std::string& key, const std::string& value) override {
     return client_.insert(str_cat(prefix_, key), value);
   }
+  Status replace(const std::string& key, const std::string& value) override {
+    return client_.insert(str_cat(prefix_, key), value, /*overwrite=*/true);
+  }
   Result<std::string> get(const std::string& key, absl::Duration timeout) override {
     return client_.get(str_cat(prefix_, key), timeout);
   }

@@ -3,17 +3,29 @@
 #include <map>
 #include <mutex>
 
+#include "tessera/runtime/launch_order.h"
+
 namespace tessera {
 
 struct Array::State {
   const Shape shape;
   const NamedSharding sharding;
-  std::vector<Piece> pieces;  // the list never changes
+  std::vector<Piece> pieces;                 // the list never changes
+  const std::shared_ptr<LaunchOrder> order;  // may be null
   mutable std::mutex mutex;
   std::string gone;  // guarded by mutex; what happened to the array, empty while it is there
 
-  State(Shape shape, NamedSharding sharding, std::vector<Piece> pieces)
-      : shape(std::move(shape)), sharding(std::move(sharding)), pieces(std::move(pieces)) {}
+  State(Shape shape, NamedSharding sharding, std::vector<Piece> pieces,
+        std::shared_ptr<LaunchOrder> order)
+      : shape(std::move(shape)),
+        sharding(std::move(sharding)),
+        pieces(std::move(pieces)),
+        order(std::move(order)) {}
+
+  // How the computation ended, or why it really failed.
+  Status explain(const Status& status) const {
+    return status.ok() || order == nullptr ? status : order->explain(status);
+  }
 
   Status alive() const {
     std::lock_guard lock(mutex);
@@ -48,6 +60,34 @@ struct PartOnItsWay {
   pjrt::Event done;
 };
 
+std::string devices_text(std::string_view way, const std::string& first, size_t count) {
+  return str_cat(way, " ", first, count > 1 ? str_cat(" and ", count - 1, " more") : "");
+}
+
+// Asks the transfer guard; each device gets a part.
+Status check_put(const Shape& shape, const NamedSharding& sharding,
+                 const std::vector<Runtime::LocalDevice>& devices, const TransferSite& site) {
+  if (devices.empty()) return absl::OkStatus();
+  const int64_t bytes =
+      sharding.shard_shape(shape).host_bytes() * static_cast<int64_t>(devices.size());
+  return check_transfer(
+      {TransferDirection::kHostToDevice, shape, bytes,
+       [&] { return devices_text("to", devices[0].device.to_string(), devices.size()); }},
+      site);
+}
+
+Status check_read(const Shape& shape, const std::map<Box, const pjrt::Buffer*>& parts,
+                  const TransferSite& site) {
+  if (parts.empty()) return absl::OkStatus();
+  int64_t bytes = 0;
+  for (const auto& [box, buffer] : parts) bytes += Shape{shape.dtype, box.dims}.host_bytes();
+  const auto devices = [&] {
+    const auto first = parts.begin()->second->device();
+    return devices_text("from", first.ok() ? first->to_string() : "a device", parts.size());
+  };
+  return check_transfer({TransferDirection::kDeviceToHost, shape, bytes, devices}, site);
+}
+
 /// Calls back once all of `count` events did, with the first error among them.
 class Countdown {
  public:
@@ -72,14 +112,17 @@ class Countdown {
 
 }  // namespace
 
-Array Array::from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces) {
-  return Array(std::make_shared<State>(std::move(shape), std::move(sharding), std::move(pieces)));
+Array Array::from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces,
+                         std::shared_ptr<LaunchOrder> order) {
+  return Array(std::make_shared<State>(std::move(shape), std::move(sharding), std::move(pieces),
+                                       std::move(order)));
 }
 
 Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
-                                 const ShardSource& source) {
+                                 const ShardSource& source, TransferSite site) {
   RETURN_IF_ERROR(sharding.check(shape));
   ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(sharding.mesh()));
+  RETURN_IF_ERROR(check_put(shape, sharding, devices, site));
   std::map<Box, HostArray> parts;  // replicas share one
   std::vector<Piece> pieces;
   for (const auto& [position, device] : devices) {
@@ -102,16 +145,18 @@ Result<Array> Array::from_shards(Runtime& runtime, Shape shape, NamedSharding sh
 }
 
 Result<Array> Array::from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding,
-                               const GatherTexts& compare) {
+                               const GatherTexts& compare, TransferSite site) {
   if (compare != nullptr) {
     RETURN_IF_ERROR(require_same_value(
         value, str_cat("the value put as ", describe(value.shape(), sharding)), compare));
   }
   if (!sharding.is_fully_replicated()) {
-    return from_shards(runtime, value.shape(), std::move(sharding),
-                       [&](const Box& box) { return slice(value, box); });
+    return from_shards(
+        runtime, value.shape(), std::move(sharding),
+        [&](const Box& box) { return slice(value, box); }, site);
   }
   ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(sharding.mesh()));
+  RETURN_IF_ERROR(check_put(value.shape(), sharding, devices, site));
   std::vector<Piece> pieces;
   for (const auto& [position, device] : devices) {
     ASSIGN_OR_RETURN(pjrt::Buffer buffer, runtime.client().to_device(value, device));
@@ -126,13 +171,14 @@ const NamedSharding& Array::sharding() const { return state_->sharding; }
 std::span<const Array::Piece> Array::pieces() const { return state_->pieces; }
 Status Array::check_alive() const { return state_->alive(); }
 
-Result<HostArray> Array::to_host() const {
+Result<HostArray> Array::to_host(TransferSite site) const {
   RETURN_IF_ERROR(state_->alive());
   // One copy of each part is enough. All are started before the first is waited for.
   std::map<Box, const pjrt::Buffer*> unique;
   for (const Piece& piece : state_->pieces) {
     unique.emplace(state_->box(piece.position), &piece.buffer);
   }
+  RETURN_IF_ERROR(check_read(shape(), unique, site));
   std::vector<PartOnItsWay> parts;
   int64_t elements = 0;
   for (const auto& [box, buffer] : unique) {
@@ -142,7 +188,7 @@ Result<HostArray> Array::to_host() const {
   }
   Status status;
   for (PartOnItsWay& part : parts) status.Update(part.finish());
-  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(state_->explain(status));
   if (elements != shape().elements()) {
     return failed_precondition(
         "array ", describe(shape(), sharding()), " has parts on devices of other processes",
@@ -162,7 +208,7 @@ Status Array::await() const {
     ASSIGN_OR_RETURN(const pjrt::Event ready, piece.buffer.ready());
     status.Update(ready.await());
   }
-  return status;
+  return state_->explain(status);
 }
 
 Status Array::on_ready(std::function<void(const Status&)> callback) const {
@@ -173,7 +219,12 @@ Status Array::on_ready(std::function<void(const Status&)> callback) const {
     events.push_back(std::move(ready));
   }
   if (events.empty()) callback(absl::OkStatus());
-  const auto countdown = std::make_shared<Countdown>(events.size(), std::move(callback));
+  // Without asking others, for which a thread of the plugin has no time.
+  const auto call = [order = state_->order, callback = std::move(callback)](const Status& status) {
+    const Status reason = status.ok() || order == nullptr ? absl::OkStatus() : order->failure();
+    callback(reason.ok() ? status : reason);
+  };
+  const auto countdown = std::make_shared<Countdown>(events.size(), call);
   for (const pjrt::Event& event : events) {
     const Status asked =
         event.on_ready([countdown](const Status& status) { countdown->arrive(status); });

@@ -13,6 +13,7 @@
 #include "tessera/pjrt/buffer.h"
 #include "tessera/runtime/agreement.h"
 #include "tessera/runtime/runtime.h"
+#include "tessera/runtime/transfer_guard.h"
 #include "tessera/sharding/named_sharding.h"
 
 namespace tessera {
@@ -20,7 +21,7 @@ namespace tessera {
 /// A tensor on the devices of a mesh, perhaps still being computed. A program sees the whole of it;
 /// this process holds the shards of its own devices, which may be none. Copies are handles to the
 /// same tensor. Once it is given away to a call (donated), every handle says so when touched. Safe
-/// to use from several threads.
+/// to use from several threads. What moves data is subject to transfer_guard.h.
 class Array {
  public:
   /// No array: only assigning, destroying and defined() are allowed.
@@ -30,18 +31,20 @@ class Array {
   /// when the call returns. With `compare`, the processes that take part in it first make sure that
   /// all hold the same value: see require_same_value(). Else nothing checks that.
   static Result<Array> from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding,
-                                 const GatherTexts& compare = nullptr);
+                                 const GatherTexts& compare = nullptr,
+                                 TransferSite site = {});
   /// Asks `source` for each part that devices of this process hold, once a part: the data of a
   /// checkpoint, or of a batch. Parts must have the dtype of `shape` and the sizes asked for.
   using ShardSource = std::function<Result<HostArray>(const Box& box)>;
   static Result<Array> from_shards(Runtime& runtime, Shape shape, NamedSharding sharding,
-                                   const ShardSource& source);
+                                   const ShardSource& source, TransferSite site = {});
   /// From the data that this process has: whole in a dimension, or just the parts that its devices
   /// hold, as fit_process_local() says. `global_dims` may be left out where they follow from the
   /// layout. Whether replicas on other processes hold the same is not checked.
   static Result<Array> from_process_local(Runtime& runtime, NamedSharding sharding,
                                           const HostArray& local,
-                                          const std::optional<Dims>& global_dims = {});
+                                          const std::optional<Dims>& global_dims = {},
+                                          TransferSite site = {});
   /// From parts that lie on the devices of this process already, one each, in any order. Errors
   /// name what is wrong: their number, a device that is there twice, is missing or has no place in
   /// the mesh, a shape or dtype other than the layout's. Values are not looked at.
@@ -54,7 +57,9 @@ class Array {
   };
   /// From buffers that hold the parts already; one for each device of this process in the mesh, by
   /// ascending position.
-  static Array from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces);
+  /// `order`: what may know why its computation failed.
+  static Array from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces,
+                           std::shared_ptr<LaunchOrder> order = nullptr);
   /// All of them, by ascending position, even of an array that is gone: for the functions of this
   /// layer.
   std::span<const Piece> pieces() const;
@@ -65,7 +70,7 @@ class Array {
 
   /// The whole tensor, once it is there. An error for a donated array, a failed computation, or
   /// parts that this process does not hold: gather_to_host() (process_arrays.h) brings them.
-  Result<HostArray> to_host() const;
+  Result<HostArray> to_host(TransferSite site = {}) const;
   /// Waits for all parts of this process; returns how their computation ended.
   Status await() const;
   /// Calls `callback` once, when all parts of this process are there, with how their computation
@@ -112,6 +117,7 @@ std::string describe(const Shape& shape, const NamedSharding& sharding);
 /// must call, in the same order as all its programs; in others nothing happens, and an array
 /// without parts is returned. Errors come before anything has started, and are the same everywhere:
 /// a layout that does not fit the shape, devices of different kinds.
-Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding);
+Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding,
+                         TransferSite site = {});
 
 }  // namespace tessera

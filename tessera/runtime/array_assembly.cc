@@ -34,7 +34,7 @@ Status check_devices(const std::vector<Runtime::LocalDevice>& required,
 
 Result<Array> Array::from_process_local(Runtime& runtime, NamedSharding sharding,
                                         const HostArray& local,
-                                        const std::optional<Dims>& global_dims) {
+                                        const std::optional<Dims>& global_dims, TransferSite site) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> process_of, runtime.processes(sharding.mesh()));
   ASSIGN_OR_RETURN(const ProcessLocalData data,
                    fit_process_local(sharding, local.shape().dims, global_dims, process_of,
@@ -43,8 +43,9 @@ Result<Array> Array::from_process_local(Runtime& runtime, NamedSharding sharding
   std::map<Box, Box> local_box;
   for (const auto& [position, box] : data.parts)
     local_box.emplace(sharding.shard_box(data.global_dims, position), box);
-  return from_shards(runtime, {local.shape().dtype, data.global_dims}, std::move(sharding),
-                     [&](const Box& box) { return slice(local, local_box.at(box)); });
+  return from_shards(
+      runtime, {local.shape().dtype, data.global_dims}, std::move(sharding),
+      [&](const Box& box) { return slice(local, local_box.at(box)); }, site);
 }
 
 Result<Array> Array::from_buffers(Runtime& runtime, Shape shape, NamedSharding sharding,

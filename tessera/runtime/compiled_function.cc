@@ -1,8 +1,11 @@
 #include "tessera/runtime/compiled_function.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tessera/runtime/executable_cache.h"
+#include "tessera/runtime/launch_order.h"
+#include "tessera/runtime/thread_guard.h"
 #include "tessera/runtime/timeline.h"
 
 namespace tessera {
@@ -16,8 +19,13 @@ struct CompiledFunction::State {
   /// Which of an array's pieces, which stand by ascending position, belongs to each of these
   /// devices.
   std::vector<size_t> piece_of_device;
+  /// Whether devices of several processes run it, and then what it is to the check of their order,
+  /// if there is one.
+  bool spans_processes = false;
+  const LaunchOrder::Program* ordered = nullptr;
   std::atomic<int64_t> calls = 0;
 
+  Status begin_launch() const;
   Result<std::vector<Array>> launch(std::span<const Array> arguments) const;
   /// By the executable's devices.
   Result<pjrt::ExecuteResult> execute(
@@ -147,8 +155,16 @@ Result<CompiledFunction> CompiledFunction::compile(Runtime& runtime, Program pro
   const pjrt::Executable& executable = compiled->program->executable;
   RETURN_IF_ERROR(annotate(check_results(program, executable), context));
   ASSIGN_OR_RETURN(auto positions, mesh_positions(program.mesh, executable.devices()));
-  return CompiledFunction(std::make_shared<State>(
-      runtime.dispatch(), std::move(program), *std::move(compiled), positions, ranks(positions)));
+  auto state = std::make_shared<State>(runtime.dispatch(), std::move(program), *std::move(compiled),
+                                       positions, ranks(positions));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> processes, runtime.processes(state->program.mesh));
+  state->spans_processes = std::adjacent_find(processes.begin(), processes.end(),
+                                              std::not_equal_to<>()) != processes.end();
+  if (state->spans_processes && runtime.launch_order() != nullptr) {
+    const Program& added = state->program;
+    state->ordered = runtime.launch_order()->add(added.name, added.text, added.mesh, processes);
+  }
+  return CompiledFunction(std::move(state));
 }
 
 Result<std::vector<Array>> CompiledFunction::operator()(std::span<const Array> arguments) const {
@@ -204,7 +220,8 @@ Result<std::vector<Array>> CompiledFunction::State::launch(std::span<const Array
       pieces[piece_of_device[device]] = {positions[device], std::move(executed.outputs[device][i])};
     }
     const ProgramValue& result = program.results[i];
-    results.push_back(Array::from_pieces(result.shape, result.sharding, std::move(pieces)));
+    results.push_back(Array::from_pieces(result.shape, result.sharding, std::move(pieces),
+                                         dispatch->launch_order));
   }
   return results;
 }
@@ -214,16 +231,21 @@ Result<pjrt::ExecuteResult> CompiledFunction::State::execute(
   const std::shared_ptr<Timeline> timeline = dispatch->timeline;
   std::shared_ptr<Timeline::Span> span;
   if (timeline != nullptr) span = begin_span(*timeline, inputs);
-  const auto launch = [&] {
+  const auto launch = [&]() -> Result<pjrt::ExecuteResult> {
     std::unique_lock order(dispatch->order, std::defer_lock);
     if (program.mesh.size() > 1) order.lock();
-    return compiled.program->executable.execute(inputs);
+    RETURN_IF_ERROR(begin_launch());
+    auto executed = compiled.program->executable.execute(inputs);
+    if (!executed.ok() && ordered != nullptr) dispatch->launch_order->withdraw();
+    return executed;
   };
   auto executed = launch();
   if (span != nullptr)
     timeline->end(span, executed.ok() ? std::span<const pjrt::Event>(executed->done)
                                       : std::span<const pjrt::Event>());
   if (executed.ok()) ++dispatch->dispatches;
+  if (!executed.ok() && ordered != nullptr)
+    return dispatch->launch_order->explain(executed.status());
   return executed;
 }
 
@@ -255,6 +277,12 @@ std::vector<int64_t> CompiledFunction::local_positions() const {
   std::vector<int64_t> result = state_->positions;
   std::sort(result.begin(), result.end());
   return result;
+}
+
+// Asked while the order of launches is locked.
+Status CompiledFunction::State::begin_launch() const {
+  if (spans_processes) RETURN_IF_ERROR(ThreadGuard::check_launch(program.name));
+  return ordered == nullptr ? absl::OkStatus() : dispatch->launch_order->begin(*ordered);
 }
 
 const std::string& CompiledFunction::name() const { return state_->program.name; }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tessera/runtime/array.h"
 #include "tessera/runtime/compiled_function.h"
 #include "tessera/runtime/transfer.h"
@@ -30,12 +32,34 @@ Result<Array> reshard_on_devices(Runtime& runtime, const Array& array, const Nam
   return std::move(results[0]);
 }
 
+// Asks the transfer guard.
+Status check_move(const Runtime& runtime, const Array& array, const NamedSharding& to,
+                  const TransferSite& site) {
+  ASSIGN_OR_RETURN(const auto devices, runtime.local_devices(to.mesh()));
+  const Shape& shape = array.shape();
+  const auto of_parts = [&](const NamedSharding& sharding, size_t count) {
+    return sharding.shard_shape(shape).host_bytes() * static_cast<int64_t>(count);
+  };
+  const int64_t bytes =
+      std::max(of_parts(array.sharding(), array.pieces().size()), of_parts(to, devices.size()));
+  const auto text = [&] {
+    return str_cat("from ", describe(shape, array.sharding()), " over ",
+                   to_string(array.sharding().mesh()), " to ", describe(shape, to), " over ",
+                   to_string(to.mesh()),
+                   devices.empty() ? "" : str_cat(", on ", devices[0].device.to_string()));
+  };
+  return check_transfer({TransferDirection::kDeviceToDevice, shape, bytes, text}, site);
+}
+
 }  // namespace
 
-Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding) {
+Result<Array> device_put(Runtime& runtime, const Array& array, const NamedSharding& sharding,
+                         TransferSite site) {
   RETURN_IF_ERROR(array.check_alive());
   RETURN_IF_ERROR(sharding.check(array.shape()));
   if (array.sharding() == sharding) return array;
+  RETURN_IF_ERROR(check_move(runtime, array, sharding, site));
+  const TransferUnderWay under_way;
   // The partitioner's programs do not keep the bits of NaNs in narrow floats.
   const bool by_partitioner =
       array.sharding().mesh() == sharding.mesh() &&

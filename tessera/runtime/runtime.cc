@@ -1,8 +1,10 @@
 #include "tessera/runtime/runtime.h"
 
+#include "tessera/base/log.h"
 #include "tessera/pjrt/cpu_environment.h"
 #include "tessera/pjrt/plugin.h"
 #include "tessera/runtime/executable_cache.h"
+#include "tessera/runtime/launch_order.h"
 #include "tessera/runtime/transfer.h"
 
 namespace tessera {
@@ -11,6 +13,29 @@ namespace {
 const Clock& real_clock() {
   static const RealClock clock;
   return clock;
+}
+
+std::shared_ptr<LaunchOrder> make_launch_order(const pjrt::ProcessGroup& group,
+                                               const std::shared_ptr<const pjrt::Client>& client) {
+  // All processes make their runtimes in one order, so a count tells apart the keys of several.
+  static std::atomic<int> runtimes = 0;
+  // To the plugin the others count as dead then, so that nothing waits for them any longer.
+  const auto abort = [weak = std::weak_ptr(client), group] {
+    const auto client = weak.lock();
+    if (client == nullptr) return;
+    std::vector<pjrt::ProcessState> others;
+    for (int process = 0; process < group.processes; ++process)
+      if (process != group.process) others.push_back({.process = process, .alive = false});
+    const Status told = client->update_processes(others);
+    if (!told.ok())
+      log_warning("what waits for other processes goes on waiting: ", from_absl(told.message()));
+  };
+  return std::make_shared<LaunchOrder>(
+      LaunchOrderOptions{.process = group.process,
+                         .processes = group.processes,
+                         .key_values = group.key_values,
+                         .name = str_cat("launch_order/", runtimes++, "/"),
+                         .abort = abort});
 }
 
 }  // namespace
@@ -32,7 +57,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
                                "; it may read XLA_FLAGS=--xla_force_host_platform_device_count=",
                                options.cpu_devices, " from the environment instead");
   }
-  return std::make_unique<Runtime>(std::make_shared<const pjrt::Client>(std::move(client)));
+  auto runtime = std::make_unique<Runtime>(std::make_shared<const pjrt::Client>(std::move(client)));
+  if (options.group.processes > 1 && options.check_launch_order)
+    runtime->dispatch_->launch_order = make_launch_order(options.group, runtime->client_);
+  return runtime;
 }
 
 Runtime::Runtime(std::shared_ptr<const pjrt::Client> client, const Clock* clock)
@@ -41,7 +69,10 @@ Runtime::Runtime(std::shared_ptr<const pjrt::Client> client, const Clock* clock)
           std::make_unique<ExecutableCache>(client_, clock != nullptr ? *clock : real_clock())),
       transfers_(std::make_unique<TransferCache>()) {}
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  // Arrays may live on, but what the processes meet through may not.
+  if (dispatch_->launch_order != nullptr) dispatch_->launch_order->stop();
+}
 
 Result<Mesh> Runtime::mesh(std::vector<MeshAxis> axes) const {
   std::vector<int64_t> ids;

@@ -15,6 +15,7 @@
 namespace tessera {
 
 class ExecutableCache;
+class LaunchOrder;
 class Timeline;
 class TransferCache;
 
@@ -27,6 +28,8 @@ struct DispatchState {
   std::atomic<int64_t> bytes_to_devices = 0;
   /// Where launches are recorded; null: nowhere.
   std::atomic<std::shared_ptr<Timeline>> timeline;
+  /// Of a group of several processes; null where it is not checked.
+  std::shared_ptr<LaunchOrder> launch_order;
 };
 
 struct RuntimeOptions {
@@ -40,6 +43,9 @@ struct RuntimeOptions {
   bool compile_only = false;
   /// The processes whose devices make one client; alone unless given.
   pjrt::ProcessGroup group = {};
+  /// Where there are several processes: check that all launch the same programs, and fail in all of
+  /// them where they do not. See launch_order.h.
+  bool check_launch_order = true;
   /// More options of the plugin's own.
   std::vector<pjrt::NamedValue> client_options;
 };
@@ -85,6 +91,9 @@ class Runtime {
   RuntimeMetrics metrics() const;
   /// From now on each launch is recorded in `timeline`; null ends that.
   void record(std::shared_ptr<Timeline> timeline) { dispatch_->timeline = std::move(timeline); }
+
+  /// The check of what this process and others launch; null where there is none.
+  LaunchOrder* launch_order() const { return dispatch_->launch_order.get(); }
 
   // For the functions of this layer.
   ExecutableCache& executables() { return *executables_; }

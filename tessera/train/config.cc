@@ -92,6 +92,22 @@ void LoggingConfig::fields(ConfigFields& f) {
   f.field("tensorboard", tensorboard).help("Write TensorBoard event files.");
 }
 
+void GuardsConfig::fields(ConfigFields& f) {
+  f.choice("transfer", transfer,
+           {{"allow", TransferLevel::kAllow},
+            {"log", TransferLevel::kLog},
+            {"disallow", TransferLevel::kDisallow},
+            {"log_explicit", TransferLevel::kLogExplicit},
+            {"disallow_explicit", TransferLevel::kDisallowExplicit}})
+      .help(
+          "Transfers between host and devices in the loop of steps that no call asks for by name: "
+          "log them or make them errors; _explicit: all of them.");
+  f.field("launch_order", launch_order)
+      .help(
+          "Check that all processes launch the same programs in the same order, and fail in all of "
+          "them, instead of waiting for ever, where they do not.");
+}
+
 void PluginConfig::fields(ConfigFields& f) {
   f.field("name", name)
       .not_empty()
@@ -118,6 +134,7 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("training", training, "steps and batches");
   f.section("checkpoint", checkpoint, "saving and resuming");
   f.section("logging", logging, "metrics");
+  f.section("guards", guards, "what is watched while it trains");
   f.section("plugin", plugin, "devices");
 }
 

@@ -9,6 +9,7 @@
 #include "tessera/data/chat.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
+#include "tessera/runtime/transfer_guard.h"
 #include "tessera/train/mesh_config.h"
 #include "tessera/train/optimizer_config.h"
 #include "tessera/train/schedule.h"
@@ -77,6 +78,14 @@ struct LoggingConfig {
   void fields(ConfigFields& f);
 };
 
+/// What is watched while a run trains: see runtime/transfer_guard.h and launch_order.h.
+struct GuardsConfig {
+  TransferLevel transfer = TransferLevel::kDisallow;  ///< Of transfers in the loop of steps.
+  bool launch_order = true;                           ///< Of several processes.
+
+  void fields(ConfigFields& f);
+};
+
 /// Which devices: a plugin's name or path, and how many.
 struct PluginConfig {
   std::string name = "cpu";
@@ -110,6 +119,7 @@ struct RunConfig {
   TrainingConfig training;
   CheckpointConfig checkpoint;
   LoggingConfig logging;
+  GuardsConfig guards;
   PluginConfig plugin;
 
   void fields(ConfigFields& f);

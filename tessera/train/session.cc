@@ -68,6 +68,7 @@ Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group)
   ASSIGN_OR_RETURN(auto runtime, Runtime::create({.plugin = config.plugin.name,
                                                   .cpu_devices = wanted,
                                                   .group = group,
+                                                  .check_launch_order = config.guards.launch_order,
                                                   .client_options = {}}));
   ASSIGN_OR_RETURN(Slices slices, device_slices(runtime->client(), config.mesh));
   auto layout = checked_layout(config, *model, slices);

@@ -61,6 +61,14 @@ Result<bool> was_skipped(const Pending& pending) {
   return scalar_of(value) != 0;
 }
 
+void log_transfers() {
+  for (const TransferCount& count : transfer_counts()) {
+    log_debug(count.file, ":", count.line, ": ", count.transfers, " ",
+              count.is_implicit ? "implicit " : "", to_string(count.direction), " transfers, ",
+              bytes_text(static_cast<double>(count.bytes)));
+  }
+}
+
 /// One run, from start to end. Used by one thread.
 class Trainer {
  public:
@@ -523,6 +531,7 @@ Result<bool> Trainer::must_stop() {
 }
 
 Result<TrainOutcome> Trainer::run() {
+  const TransferGuard guard(config_.guards.transfer);
   last_completion_ = environment_.clock.elapsed();
   if (step_ >= config_.training.steps) {
     log_info("the run is complete: ", step_, " of ", config_.training.steps,
@@ -553,6 +562,7 @@ Result<TrainOutcome> Trainer::run() {
   if (step_ > first_step) RETURN_IF_ERROR(save());
   if (const auto last = saver_.wait()) note_save(*last);
   metrics_.finish();
+  log_transfers();
   outcome_.step = step_;
   return outcome_;
 }

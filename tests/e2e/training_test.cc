@@ -13,7 +13,30 @@
 namespace tessera::e2e {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+TEST(Training, TransfersAreGuardedAndCounted) {
+  const Workspace workspace;
+  const std::vector<std::string> common = {"training.steps=2", "logging.tensorboard=false",
+                                           "checkpoint.enabled=false"};
+  const auto run = [&](const std::string& level, const std::string& more) {
+    std::vector<std::string> settings = common;
+    settings.push_back("guards.transfer=" + level);
+    settings.push_back("output_directory=" + level);
+    if (!more.empty()) settings.push_back(more);
+    return workspace.train(settings);
+  };
+  const Ended all = run("disallow_explicit", "");
+  EXPECT_EQ(all.exit_code, 1);
+  EXPECT_THAT(all.err, AllOf(HasSubstr("Disallowed host-to-device transfer: s32["),
+                             HasSubstr("explicit, at "), HasSubstr("feed.cc:")));
+  const Ended logged = run("log_explicit", "--debug");
+  EXPECT_EQ(logged.exit_code, 0) << logged.err;
+  EXPECT_THAT(logged.err, AllOf(HasSubstr("warning: host-to-device transfer: s32["),
+                                HasSubstr("warning: device-to-host transfer: f32[] (4 bytes)"),
+                                HasSubstr("host-to-device transfers, ")));
+}
 
 TEST(Training, AllMeshesAndWaysToComputeGiveTheSameLosses) {
   const Workspace workspace;

@@ -2,6 +2,7 @@
 
 #include "plugins/cpu/collectives/communicator.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -287,6 +288,20 @@ TEST_P(SentBytes, AreTheMinimumOfTheAlgorithm) {
       EXPECT_NEAR(static_cast<double>(sent[process]), least, 16 * layout().processes)
           << minimum.name << " in process " << process;
     }
+  }
+}
+
+// As from processes that run different programs: nothing arrives, and nobody dies of it.
+TEST(Communicator, DifferentSizesTimeOutInAll) {
+  Cluster cluster(2, std::chrono::milliseconds(300));
+  const auto outcomes = cluster.run({0, 100}, [&](Cluster::Device& device) {
+    std::vector<float> values(device.rank == 0 ? 4 : 1024, 1.0f);
+    auto entry = device.enter();
+    entry.communicator->all_reduce(entry.operation, device.rank, values.data(), values.data(),
+                                   Element::kF32, values.size(), Reduction::kSum);
+  });
+  for (const DeviceOutcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.code, testing::AnyOf(Failure::kDeadlineExceeded, Failure::kUnavailable));
   }
 }
 
