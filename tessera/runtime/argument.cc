@@ -16,7 +16,7 @@ Result<Array> bring(Runtime& runtime, const ProgramValue& required, const Argume
       return invalid_argument("got ", to_string(host->shape()), " of the host's, required ",
                               describe(required.shape, required.sharding));
     }
-    return Array::from_host(runtime, *host, required.sharding, site);
+    return Array::from_host(runtime, *host, required.sharding, nullptr, site);
   }
   const Array& array = std::get<Array>(argument);
   // Of another shape: the call says what is wrong.

@@ -31,8 +31,7 @@ class Array {
   /// when the call returns. With `compare`, the processes that take part in it first make sure that
   /// all hold the same value: see require_same_value(). Else nothing checks that.
   static Result<Array> from_host(Runtime& runtime, const HostArray& value, NamedSharding sharding,
-                                 const GatherTexts& compare = nullptr,
-                                 TransferSite site = {});
+                                 const GatherTexts& compare = nullptr, TransferSite site = {});
   /// Asks `source` for each part that devices of this process hold, once a part: the data of a
   /// checkpoint, or of a batch. Parts must have the dtype of `shape` and the sizes asked for.
   using ShardSource = std::function<Result<HostArray>(const Box& box)>;

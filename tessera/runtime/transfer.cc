@@ -152,7 +152,8 @@ Result<Array> transfer(Runtime& runtime, const Array& array, const Transfer& wha
     if (found != results.end() && wanted.contains(ids[position]))
       pieces.push_back({static_cast<int64_t>(position), std::move(found->second)});
   }
-  return Array::from_pieces(what.shape, what.sharding, std::move(pieces));
+  return Array::from_pieces(what.shape, what.sharding, std::move(pieces),
+                            runtime.dispatch()->launch_order);
 }
 
 }  // namespace tessera
