@@ -106,6 +106,11 @@ void GuardsConfig::fields(ConfigFields& f) {
       .help(
           "Check that all processes launch the same programs in the same order, and fail in all of "
           "them, instead of waiting for ever, where they do not.");
+  f.field("replica_check_interval", replica_check_interval)
+      .at_least(0)
+      .help(
+          "Steps between comparisons of all weights and moments that several devices hold: an "
+          "error names those that differ. 0: none. Each reads them all.");
 }
 
 void PluginConfig::fields(ConfigFields& f) {

@@ -82,6 +82,7 @@ struct LoggingConfig {
 struct GuardsConfig {
   TransferLevel transfer = TransferLevel::kDisallow;  ///< Of transfers in the loop of steps.
   bool launch_order = true;                           ///< Of several processes.
+  int64_t replica_check_interval = 0;  ///< Steps; 0: never. See runtime/replica_check.h.
 
   void fields(ConfigFields& f);
 };

@@ -9,7 +9,8 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kWithoutEffect[] = {"output_directory", "checkpoint", "logging", "plugin"};
+constexpr const char* kWithoutEffect[] = {"output_directory", "checkpoint", "logging", "guards",
+                                          "plugin"};
 
 bool has_effect(const std::string& path) {
   for (const char* each : kWithoutEffect) {

@@ -71,6 +71,11 @@ Result<int64_t> Peers::from_leader(int64_t value) {
   return got.as<int64_t>()[0];
 }
 
+Result<std::map<int64_t, std::string>> Peers::gather_everywhere(const std::string& text) {
+  if (alone()) return std::map<int64_t, std::string>{{0, text}};
+  return exchange_->gather_texts(text);
+}
+
 Result<std::vector<std::string>> Peers::gather(const std::string& text) {
   if (alone()) return std::vector<std::string>{text};
   ASSIGN_OR_RETURN(const auto all, exchange_->gather_to(as_arrays(text), 0));

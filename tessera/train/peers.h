@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class Peers {
   Result<int64_t> from_leader(int64_t value);
   /// OK where every process is OK. Else, on all, the error of the first one that has one.
   Status agree(const std::string& what, const Status& own);
+  /// Every process's text, by process.
+  Result<std::map<int64_t, std::string>> gather_everywhere(const std::string& text);
   /// Every process's text, by process; only on the leader.
   Result<std::vector<std::string>> gather(const std::string& text);
 

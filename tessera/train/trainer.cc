@@ -8,6 +8,7 @@
 #include "tessera/base/json.h"
 #include "tessera/base/usage_error.h"
 #include "tessera/nn/pipeline.h"
+#include "tessera/runtime/replica_check.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/config_changes.h"
 #include "tessera/train/gemm_peak.h"
@@ -105,6 +106,7 @@ class Trainer {
   Status complete_all();
   Status check_finite(const Pending& pending, double loss, double grad_norm, bool skipped);
 
+  Status compare_replicas();
   Status evaluate();
   bool reaches_target() const;
   Status save();
@@ -524,6 +526,15 @@ void Trainer::report_finished_save() {
   if (const auto last = saver_.wait()) note_save(*last);
 }
 
+// That devices hold alike what they should.
+Status Trainer::compare_replicas() {
+  RETURN_IF_ERROR(complete_all());
+  const Status equal = check_replicas(
+      state_, [this](const std::string& own) { return peers_.gather_everywhere(own); });
+  if (equal.ok()) log_debug("replicas are equal at step ", step_);
+  return annotate(equal, str_cat("guards.replica_check_interval: after step ", step_));
+}
+
 // Whether the run ends before the next step, as asked: in all processes at the same step.
 Result<bool> Trainer::must_stop() {
   ASSIGN_OR_RETURN(const bool stop, peers_.stop_at(step_, environment_.stop_requested()));
@@ -554,6 +565,8 @@ Result<TrainOutcome> Trainer::run() {
       RETURN_IF_ERROR(evaluate());
       evaluated = true;
     }
+    // Before a save, which would keep what differs.
+    if (due(config_.guards.replica_check_interval)) RETURN_IF_ERROR(compare_replicas());
     if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save());
     ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   }

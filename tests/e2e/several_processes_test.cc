@@ -179,5 +179,33 @@ TEST(SeveralProcesses, SeveralDevicesEachAndUnevenCountsAreTold) {
   EXPECT_THAT(three.err, AllOf(HasSubstr("plugin.devices is 4"), HasSubstr("plugin.devices=6")));
 }
 
+// Two processes that are told to begin with different weights, which nothing else notices.
+TEST(SeveralProcesses, Spec2ReplicasThatDifferEndTheRunAndAreNamed) {
+  const Workspace workspace;
+  for (const std::string seed : {"0", "1"}) {
+    const Settings run = {"output_directory=weights" + seed, "training.seed=" + seed,
+                          "training.steps=2", "logging.tensorboard=false"};
+    const Ended ended = workspace.train(run);
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  }
+  const auto launched = [&](const std::string& weights) {
+    return workspace.shell(
+        "\"$tessera\" launch --processes=2 --heartbeat-timeout-s=30 -- sh -c '\"$0\" train "
+        "recipe.yaml training.steps=4 "
+        "plugin.devices=2 ici_data_parallelism=2 guards.replica_check_interval=2 "
+        "logging.tensorboard=false checkpoint.initialize_from=" +
+        weights + "' \"$tessera\"");
+  };
+  const Ended same = launched("weights0 output_directory=same");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  const Ended broken = launched("weights$TESSERA_PROCESS_ID output_directory=broken");
+  EXPECT_NE(broken.exit_code, 0);
+  EXPECT_THAT(broken.err,
+              AllOf(HasSubstr("guards.replica_check_interval: after step 2: replicas differ: "
+                              "'params."),
+                    HasSubstr("device 2048 holds another value than device 0")));
+  EXPECT_FALSE(std::filesystem::exists(workspace.path("broken/checkpoints/2")));
+}
+
 }  // namespace
 }  // namespace tessera::e2e
