@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_join.h"
+#include "tessera/base/json.h"
 
 namespace tessera {
 namespace {
@@ -48,9 +50,12 @@ Status RetentionPolicy::validate() const {
     return invalid_argument("checkpoint.keep_last is ", keep_last,
                             "; it must be at least 1, or 0 to keep all");
   }
-  if (keep_every_steps >= 0) return absl::OkStatus();
-  return invalid_argument("checkpoint.keep_every_steps is ", keep_every_steps,
-                          "; it must not be negative");
+  if (keep_every_steps < 0) {
+    return invalid_argument("checkpoint.keep_every_steps is ", keep_every_steps,
+                            "; it must not be negative");
+  }
+  if (keep_best >= 0) return absl::OkStatus();
+  return invalid_argument("checkpoint.keep_best is ", keep_best, "; it must not be negative");
 }
 
 CheckpointManager::CheckpointManager(FileSystem& files, std::string directory,
@@ -209,10 +214,29 @@ Result<std::vector<std::string>> CheckpointManager::clean() const {
   return removed;
 }
 
-Result<std::vector<int64_t>> CheckpointManager::prune() const {
-  std::vector<int64_t> removed;
-  if (retention_.keep_last == 0) return removed;
+std::vector<int64_t> CheckpointManager::best_of(std::span<const int64_t> candidates) const {
+  std::vector<std::pair<double, int64_t>> found;  // the metric, and minus the step
+  for (const int64_t step : candidates) {
+    const auto reader = open_checked(step, CheckDepth::kFiles);
+    if (!reader.ok()) continue;
+    const Json metrics = Json::parse((*reader)->manifest().metrics_json, nullptr, false);
+    const auto value = metrics.is_object() ? metrics.find(retention_.best_metric) : metrics.end();
+    if (value != metrics.end() && value->is_number())
+      found.emplace_back(value->get<double>(), -step);
+  }
+  std::sort(found.begin(), found.end());
+  found.resize(std::min(found.size(), static_cast<size_t>(retention_.keep_best)));
+  std::vector<int64_t> best;
+  for (const auto& [metric, negative_step] : found) best.push_back(-negative_step);
+  return best;
+}
+
+Result<std::vector<int64_t>> CheckpointManager::surplus() const {
+  std::vector<int64_t> surplus;
+  if (retention_.keep_last == 0) return surplus;
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
+  const std::vector<int64_t> best =
+      retention_.keep_best > 0 ? best_of(steps) : std::vector<int64_t>();
   int good = 0;
   for (size_t i = steps.size(); i-- > 0;) {
     const int64_t step = steps[i];
@@ -223,10 +247,16 @@ Result<std::vector<int64_t>> CheckpointManager::prune() const {
       continue;
     }
     if (retention_.keep_every_steps > 0 && step % retention_.keep_every_steps == 0) continue;
-    RETURN_IF_ERROR(remove(step));
-    removed.push_back(step);
+    if (std::find(best.begin(), best.end(), step) != best.end()) continue;
+    surplus.push_back(step);
   }
-  return removed;
+  return surplus;
+}
+
+Result<std::vector<int64_t>> CheckpointManager::prune() const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, surplus());
+  for (const int64_t step : steps) RETURN_IF_ERROR(remove(step));
+  return steps;
 }
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ enum class CheckDepth {
 struct RetentionPolicy {
   int keep_last = 0;             // the newest good ones; 0 keeps all
   int64_t keep_every_steps = 0;  // and those at multiples of this; 0 keeps none for that
+  int keep_best = 0;             // and the best by a metric; 0 keeps none for that
+  /// Among a manifest's metrics; less is better. A checkpoint without it is worse than all with it,
+  /// of equal ones the newer is the better.
+  std::string best_metric = "eval_loss";
 
   Status validate() const;
 };
@@ -88,6 +93,8 @@ class CheckpointManager {
   /// been read and found good. Each is first renamed to <step>.deleted, so that none is ever seen
   /// in part. Damaged ones newer than those do not count, and stay. Returns the removed steps.
   Result<std::vector<int64_t>> prune() const;
+  /// What prune() would remove now, the newest first.
+  Result<std::vector<int64_t>> surplus() const;
 
  private:
   /// A checkpoint that check() finds good.
@@ -96,6 +103,8 @@ class CheckpointManager {
   /// end the search.
   using WhyNot = std::function<Result<std::optional<std::string>>(int64_t step)>;
   Result<LatestCheckpoint> find_latest(const WhyNot& why_not) const;
+  /// The steps among `candidates`, ascending, that keep_best keeps.
+  std::vector<int64_t> best_of(std::span<const int64_t> candidates) const;
   Status remove(int64_t step) const;
   std::string hint(int64_t damaged_step) const;
 

@@ -236,6 +236,26 @@ TEST_F(ManagerTest, KeepsTheNewestGoodOnesAndMultiples) {
   EXPECT_THAT(*manager().prune(), IsEmpty()) << "the default keeps all";
 }
 
+TEST_F(ManagerTest, KeepsTheBestByAMetric) {
+  const std::vector<std::pair<int64_t, const char*>> losses = {
+      {10, R"({"eval_loss": 3.5})"}, {20, R"({"eval_loss": 2.5})"}, {30, R"({"eval_loss": 2.75})"},
+      {40, R"({"loss": 0.1})"},      {50, R"({"eval_loss": 2.5})"}, {60, R"({"eval_loss": 9})"},
+      {70, R"({"eval_loss": null})"}};
+  for (const auto& [step, metrics] : losses) {
+    SaveRequest request = sample::request(step, sample::few_specs());
+    request.manifest.metrics_json = metrics;
+    ASSERT_TRUE(sample::save(manager(), request).ok());
+  }
+  const RetentionPolicy policy{.keep_last = 1, .keep_every_steps = 0, .keep_best = 2};
+  EXPECT_THAT(*manager(policy).surplus(), ElementsAre(60, 40, 30, 10));
+  EXPECT_EQ(manager().list()->size(), 7U) << "asking removes nothing";
+  // A damaged one is not the best of anything.
+  write("20/state/step/c", "short");
+  EXPECT_THAT(*manager(policy).prune(), ElementsAre(60, 40, 20, 10));
+  EXPECT_THAT(*manager().list(), ElementsAre(30, 50, 70));
+  EXPECT_EQ(manager().latest()->step, 70);
+}
+
 TEST_F(ManagerTest, DamagedOnesDoNotCountTowardsThoseKept) {
   for (const int64_t step : {10, 20, 30, 40}) save(step);
   std::string chunk = read("40/state/params/b/c.0");
@@ -275,6 +295,7 @@ TEST_F(ManagerTest, PoliciesThatMakeNoSenseAreRefused) {
   EXPECT_TRUE((RetentionPolicy{.keep_last = 3, .keep_every_steps = 100}).validate().ok());
   EXPECT_THAT(message(RetentionPolicy{.keep_last = -1}.validate()), HasSubstr("keep_last is -1"));
   EXPECT_THAT(message(RetentionPolicy{.keep_every_steps = -5}.validate()), HasSubstr("-5"));
+  EXPECT_THAT(message(RetentionPolicy{.keep_best = -2}.validate()), HasSubstr("keep_best is -2"));
 }
 
 }  // namespace

@@ -1,11 +1,26 @@
 #include "tessera/ckpt/saver.h"
 
 #include <chrono>
+#include <map>
 #include <utility>
 
+#include "tessera/ckpt/finite.h"
 #include "tessera/ckpt/parallel.h"
 
 namespace tessera {
+namespace {
+
+Status check_finite(const HostShard& shard, DType dtype, int64_t step) {
+  const std::optional<int64_t> found = first_not_finite(dtype, shard.bytes);
+  if (!found) return absl::OkStatus();
+  Dims index = grid_index(*found, shard.box.dims);
+  for (size_t i = 0; i < index.size(); ++i) index[i] += shard.box.start[i];
+  return absl::AbortedError(
+      str_cat("step ", step, " is not saved: element ", dims_to_string(index), " of ", shard.array,
+              " is infinite or not a number; the checkpoints saved before are untouched"));
+}
+
+}  // namespace
 
 CheckpointSaver::CheckpointSaver(const CheckpointManager& manager, const Clock& clock,
                                  Options options)
@@ -44,6 +59,7 @@ std::optional<SaveResult> CheckpointSaver::wait() {
 SaveResult CheckpointSaver::run(const SaveRequest& request) {
   SaveResult result;
   result.step = request.step;
+  result.copy_s = request.copy_s;
   result.status = write(request, &result);
   if (!result.status.ok() || !leads()) return result;
   const absl::Duration start = clock_.elapsed();
@@ -88,8 +104,14 @@ Status CheckpointSaver::write(const SaveRequest& request, SaveResult* result) {
 }
 
 Status CheckpointSaver::write_shards(const SaveRequest& request, CheckpointWriter& writer) {
-  return try_parallel_for(&writers_, request.shards.size(), [&](size_t i) {
+  std::map<std::string_view, DType> dtypes;
+  for (const ArraySpec& spec : request.arrays) dtypes.emplace(spec.name, spec.shape.dtype);
+  return try_parallel_for(&writers_, request.shards.size(), [&](size_t i) -> Status {
     const HostShard& shard = request.shards[i];
+    if (const auto dtype = dtypes.find(shard.array);
+        options_.refuse_not_finite && dtype != dtypes.end()) {
+      RETURN_IF_ERROR(check_finite(shard, dtype->second, request.step));
+    }
     return writer.write_shard(shard.array, shard.box, shard.bytes);
   });
 }

@@ -32,6 +32,7 @@ struct SaveRequest {
   std::vector<ArraySpec> arrays;  // the whole state
   std::vector<HostShard> shards;  // this process's part of it
   Manifest manifest;              // step and arrays are filled in
+  double copy_s = 0;              // what it took to get the shards, for the result
 };
 
 /// How a save went.
@@ -40,6 +41,7 @@ struct SaveResult {
   int64_t step = 0;
   int64_t bytes = 0;    // of the whole checkpoint on disk
   double wait_s = 0;    // save() waited for the save before
+  double copy_s = 0;    // the request's
   double write_s = 0;   // shards written and synced
   double commit_s = 0;  // manifest, directories, rename
   double prune_s = 0;   // older checkpoints removed
@@ -70,6 +72,9 @@ class CheckpointSaver {
     /// The processes that save the state together; null: this one alone. Outlives the saver, whose
     /// thread calls it.
     SaveGroup* group = nullptr;
+    /// A shard with an element that is infinite or not a number fails the save: such a state is of
+    /// no use to go on from, and must not take the place of a good one.
+    bool refuse_not_finite = false;
     /// Called after this process's shards are written and before the commit. May be empty.
     std::function<Status(CheckpointWriter&)> before_commit;
   };

@@ -5,8 +5,11 @@
 
 #include <barrier>
 #include <latch>
+#include <limits>
 
+#include "tessera/ckpt/finite.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/staging_pool.h"
 #include "tessera/ckpt/testing.h"
 
 namespace tessera {
@@ -190,6 +193,76 @@ TEST_F(SaverTest, ADiskThatFillsUpWhileSavingLeavesNothingOfTheSave) {
     disk_.heal();
     EXPECT_EQ(manager.latest()->step, 1);
   }
+}
+
+TEST_F(SaverTest, AStateThatIsNotFiniteIsNeverCommitted) {
+  const CheckpointManager manager(disk_, root_);
+  CheckpointSaver saver(manager, clock_, {.refuse_not_finite = true});
+  const double infinity = std::numeric_limits<double>::infinity();
+  int64_t step = 0;
+  for (const DType dtype : all_dtypes()) {
+    if (!is_floating(dtype)) continue;
+    for (const double value : {1.0, infinity, -infinity, std::nan("")}) {
+      if (dtype == DType::kF8E4M3FN && std::isinf(value)) continue;  // it has none
+      const ArraySpec spec{"params.w", {dtype, {40, 50}}, {20, 50}, {}, {}};
+      std::vector<double> values(2000, -2.0);
+      values[1999] = value;
+      const HostArray whole = from_doubles(spec.shape, values);
+      SaveRequest request{.step = ++step, .arrays = {spec}, .shards = {}, .manifest = {}};
+      for (const int64_t row : {0, 20}) {
+        const Box box{{row, 0}, {20, 50}};
+        const auto part = std::make_shared<HostArray>(slice(whole, box));
+        request.shards.push_back({spec.name, box, std::as_const(*part).bytes(), part});
+      }
+      const Status status = saver.save(std::move(request)).get().status;
+      EXPECT_EQ(status.ok(), value == 1.0) << dtype_name(dtype) << " " << value;
+      if (value == 1.0) continue;
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("element [39,49] of params.w is infinite or not a number"));
+      EXPECT_FALSE(posix_.exists(join_path(root_, str_cat(step, ".tmp"))));
+      EXPECT_FALSE(posix_.exists(join_path(root_, str_cat(step))));
+    }
+  }
+  EXPECT_EQ(manager.list()->size(), 6U);
+}
+
+TEST(FirstNotFinite, IsFoundAtEveryPosition) {
+  for (const int64_t count : {1, 7, 1023, 1024, 1025, 3000}) {
+    std::vector<float> values(static_cast<size_t>(count), std::numeric_limits<float>::max());
+    const auto found = [&] {
+      return first_not_finite(DType::kF32, std::as_bytes(std::span(values)));
+    };
+    EXPECT_EQ(found(), std::nullopt);
+    for (int64_t at = 0; at < count; at += 13) {
+      values[static_cast<size_t>(at)] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_EQ(found(), at);
+      values[static_cast<size_t>(at)] = -1;
+    }
+  }
+  const std::vector<int32_t> integers(9, -1);
+  EXPECT_EQ(first_not_finite(DType::kS32, std::as_bytes(std::span(integers))), std::nullopt);
+}
+
+TEST(StagingPool, GivesABlockBackToTheNextOneOfItsSize) {
+  StagingPool pool;
+  auto first = pool.take(100);
+  const std::byte* address = first.get();
+  auto second = pool.take(100);
+  EXPECT_NE(second.get(), address);
+  EXPECT_EQ(pool.reserved_bytes(), 200);
+  first.reset();
+  EXPECT_EQ(pool.take(100).get(), address);
+  EXPECT_EQ(pool.reserved_bytes(), 200);
+  EXPECT_EQ(pool.take(50).use_count(), 1);
+  EXPECT_EQ(pool.reserved_bytes(), 250);
+}
+
+TEST(StagingPool, IsOutlivedByItsBlocks) {
+  auto pool = std::make_unique<StagingPool>();
+  const auto block = pool->take(4);
+  pool.reset();
+  block[3] = std::byte{7};
+  EXPECT_EQ(block[3], std::byte{7});
 }
 
 TEST_F(SaverTest, AFailureBeforeTheCommitLeavesNothing) {
