@@ -45,11 +45,14 @@ struct ArraySpec {
   bool operator==(const ArraySpec&) const = default;
 };
 
+/// The size above which shards are cut into pieces, unless a recipe says otherwise.
+inline constexpr int64_t kDefaultChunkBytes = 256 << 10;
+
 /// A spec whose chunks are shards of `shard_dims`, cut into pieces of about `piece_bytes` when
 /// larger. Pieces come from halving the largest dimension again and again, so that a mesh with
 /// other powers of two finds its borders between pieces.
 ArraySpec make_array_spec(std::string name, Shape shape, Dims shard_dims,
-                          int64_t piece_bytes = 256 << 10);
+                          int64_t piece_bytes = kDefaultChunkBytes);
 
 /// "a.b" → "state/a/b": the array's folder, from the checkpoint's folder.
 std::string array_folder(std::string_view name);

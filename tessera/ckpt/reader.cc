@@ -7,6 +7,7 @@
 #include "tessera/base/crc32c.h"
 #include "tessera/base/nearest.h"
 #include "tessera/ckpt/chunk_file.h"
+#include "tessera/ckpt/parallel.h"
 
 namespace tessera {
 namespace {
@@ -84,8 +85,8 @@ Status CheckpointReader::with_hint(const Status& status, std::string_view name) 
                    ")", hint.empty() ? "" : ". ", hint);
 }
 
-Status CheckpointReader::read_region(std::string_view name, const Box& box,
-                                     std::span<std::byte> out) const {
+Result<const ArrayRecord*> CheckpointReader::check_region(const RegionRead& region) const {
+  const auto& [name, box, out] = region;
   ASSIGN_OR_RETURN(const ArrayRecord* record, array_info(name));
   const ArraySpec& spec = record->spec;
   const Box whole{Dims(spec.shape.dims.size(), 0), spec.shape.dims};
@@ -98,21 +99,52 @@ Status CheckpointReader::read_region(std::string_view name, const Box& box,
                             to_string(box));
   }
   const int64_t bytes = box.elements() * dtype_host_bytes(spec.shape.dtype);
-  if (static_cast<int64_t>(out.size()) != bytes) {
-    return invalid_argument("parameter ", name, " ", to_string(box), " takes ", bytes,
-                            " bytes, not ", out.size());
-  }
-  const Dims grid = spec.grid();
-  const Status status = for_each_cell(box, spec.chunk_shape, [&](const Dims& index) {
-    const size_t chunk = static_cast<size_t>(linear_index(index, grid));
-    int64_t read = 0;
-    const Status result =
-        read_chunk_file(files_, ChunkFile{record, chunk}.path(folder_), spec, spec.chunk_box(index),
-                        record->chunk_checksums[chunk], {box, out.data()}, &read);
-    bytes_read_ += read;
-    return result;
+  if (static_cast<int64_t>(out.size()) == bytes) return record;
+  return invalid_argument("parameter ", name, " ", to_string(box), " takes ", bytes, " bytes, not ",
+                          out.size());
+}
+
+Status CheckpointReader::read_chunk(const ArrayRecord& record, const Dims& index,
+                                    const RegionRead& region) const {
+  const ArraySpec& spec = record.spec;
+  const size_t chunk = static_cast<size_t>(linear_index(index, spec.grid()));
+  int64_t read = 0;
+  const Status status =
+      read_chunk_file(files_, ChunkFile{&record, chunk}.path(folder_), spec, spec.chunk_box(index),
+                      record.chunk_checksums[chunk], {region.box, region.out.data()}, &read);
+  bytes_read_ += read;
+  return status;
+}
+
+Status CheckpointReader::read_region(std::string_view name, const Box& box,
+                                     std::span<std::byte> out) const {
+  const RegionRead region{name, box, out};
+  ASSIGN_OR_RETURN(const ArrayRecord* record, check_region(region));
+  const Status status = for_each_cell(box, record->spec.chunk_shape, [&](const Dims& index) {
+    return read_chunk(*record, index, region);
   });
   return with_hint(status, name);
+}
+
+Status CheckpointReader::read_regions(std::span<const RegionRead> regions, ThreadPool& pool) const {
+  struct Task {
+    const ArrayRecord* record;
+    const RegionRead* region;
+    Dims index;
+  };
+  std::vector<Task> tasks;
+  for (const RegionRead& region : regions) {
+    ASSIGN_OR_RETURN(const ArrayRecord* record, check_region(region));
+    RETURN_IF_ERROR(
+        for_each_cell(region.box, record->spec.chunk_shape, [&](const Dims& index) -> Status {
+          tasks.push_back({record, &region, index});
+          return absl::OkStatus();
+        }));
+  }
+  return try_parallel_for(&pool, tasks.size(), [&](size_t i) {
+    const Task& task = tasks[i];
+    return with_hint(read_chunk(*task.record, task.index, *task.region), task.region->name);
+  });
 }
 
 Result<HostArray> CheckpointReader::read_array(std::string_view name) const {

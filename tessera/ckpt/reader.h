@@ -25,6 +25,13 @@ struct Damage {
   absl::StatusCode code = absl::StatusCode::kDataLoss;
 };
 
+/// Part of an array, and the memory that it goes to: dense and row-major.
+struct RegionRead {
+  std::string_view name;
+  Box box;
+  std::span<std::byte> out;
+};
+
 /// Reads one checkpoint. All functions may be called from many threads at once.
 class CheckpointReader {
  public:
@@ -43,6 +50,8 @@ class CheckpointReader {
   /// hint, what else could be restored.
   Status read_region(std::string_view name, const Box& box, std::span<std::byte> out) const;
   Result<HostArray> read_array(std::string_view name) const;
+  /// Several regions at once, chunk by chunk on the threads of `pool`.
+  Status read_regions(std::span<const RegionRead> regions, ThreadPool& pool) const;
 
   /// Bytes read from chunk files so far.
   int64_t bytes_read() const { return bytes_read_; }
@@ -62,6 +71,9 @@ class CheckpointReader {
       : files_(files), folder_(std::move(folder)), manifest_(std::move(manifest)) {}
 
   std::string array_path(std::string_view name) const;
+  /// The array that a region is of, which it must fit.
+  Result<const ArrayRecord*> check_region(const RegionRead& region) const;
+  Status read_chunk(const ArrayRecord& record, const Dims& index, const RegionRead& region) const;
   Status with_hint(const Status& status, std::string_view name) const;
 
   FileSystem& files_;

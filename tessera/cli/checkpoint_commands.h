@@ -12,6 +12,10 @@ std::unique_ptr<Command> checkpoint_ls();
 std::unique_ptr<Command> checkpoint_verify();
 /// What one checkpoint holds.
 std::unique_ptr<Command> checkpoint_show();
+/// Where two checkpoints differ.
+std::unique_ptr<Command> checkpoint_diff();
+/// Old ones removed.
+std::unique_ptr<Command> checkpoint_prune();
 /// Adapters added to their base.
 std::unique_ptr<Command> checkpoint_merge();
 

@@ -1,13 +1,27 @@
-#include <nlohmann/json.hpp>
+#include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tessera/base/format.h"
-#include "tessera/base/json.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
 
 namespace tessera::cli {
 namespace {
+
+double norm_of(const HostArray& array) {
+  double squares = 0;
+  for (const double value : to_doubles(array)) squares += value * value;
+  return std::sqrt(squares);
+}
+
+/// "params.layers.mlp.up" below "params.layers.attention.key": two parts in common.
+size_t parts_in_common(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  size_t count = 0;
+  while (count < a.size() && count < b.size() && a[count] == b[count]) ++count;
+  return count;
+}
 
 class CheckpointShow : public Command {
  public:
@@ -25,6 +39,7 @@ class CheckpointShow : public Command {
         .at_least(0)
         .or_value(-1)
         .help("Which checkpoint; -1: the newest good one.");
+    f.field("norms", norms_).help("Read every array and show its L2 norm.");
   }
 
   Result<int> run(const Invocation& invocation) override {
@@ -38,24 +53,44 @@ class CheckpointShow : public Command {
     const std::pair<const char*, const std::string&> parts[] = {
         {"program", manifest.program_json}, {"mesh", manifest.mesh_json},
         {"rules", manifest.rules_json},     {"data", manifest.data_json},
-        {"metrics", manifest.metrics_json}, {"config", manifest.config_json}};
+        {"rng", manifest.rng_json},         {"metrics", manifest.metrics_json},
+        {"config", manifest.config_json}};
     for (const auto& [name, json] : parts) {
       const bool says_nothing = json == "null" || json == "{}";
       if (!says_nothing) invocation.out << name << ": " << json << "\n";
     }
-    TextTable table({false, false, false, true});
-    for (const ArrayRecord& array : manifest.arrays) {
-      table.add({array.spec.name, to_string(array.spec.shape),
-                 str_cat("chunks of [", absl::StrJoin(array.spec.chunk_shape, ","), "]"),
-                 bytes_text(static_cast<double>(array.spec.chunk_count() *
-                                                array.spec.chunk_file_bytes()))});
-    }
-    invocation.out << table.text();
-    return 0;
+    return print_tree(invocation, *reader);
   }
 
  private:
+  /// A row a part of the names, indented by its depth.
+  Result<int> print_tree(const Invocation& invocation, const CheckpointReader& reader) {
+    TextTable table({false, false, false, true, true});
+    std::vector<std::string> before;
+    int64_t bytes = 0;
+    for (const ArrayRecord& array : reader.manifest().arrays) {
+      const std::vector<std::string> parts = absl::StrSplit(array.spec.name, '.');
+      for (size_t i = parts_in_common(before, parts); i + 1 < parts.size(); ++i)
+        table.add({std::string(2 * i, ' ') + parts[i], "", "", "", ""});
+      std::string norm;
+      if (norms_) {
+        ASSIGN_OR_RETURN(const HostArray value, reader.read_array(array.spec.name));
+        norm = absl::StrFormat("norm %.6g", norm_of(value));
+      }
+      table.add({std::string(2 * (parts.size() - 1), ' ') + parts.back(),
+                 to_string(array.spec.shape),
+                 str_cat("chunks of [", absl::StrJoin(array.spec.chunk_shape, ","), "]"),
+                 bytes_text(static_cast<double>(array.spec.file_bytes())), norm});
+      bytes += array.spec.file_bytes();
+      before = parts;
+    }
+    invocation.out << table.text() << reader.manifest().arrays.size() << " arrays, "
+                   << bytes_text(static_cast<double>(bytes)) << "\n";
+    return 0;
+  }
+
   int64_t step_ = -1;
+  bool norms_ = false;
 };
 
 }  // namespace

@@ -174,7 +174,10 @@ TEST_F(Commands, ACheckpointIsShownWithItsArraysAndConfig) {
   const Outcome shown = run({"checkpoint", "show", at("run")});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("step 20 in "));
-  EXPECT_THAT(shown.out, HasSubstr("params.w  f32[4,4]"));
+  EXPECT_THAT(shown.out, ::testing::ContainsRegex("\nparams\n  b +bf16\\[4\\] +chunks of \\[4\\]"));
+  EXPECT_THAT(shown.out,
+              ::testing::ContainsRegex("\n  w +f32\\[4,4\\] +chunks of \\[2,4\\] +[0-9]"));
+  EXPECT_THAT(shown.out, HasSubstr("\n3 arrays, "));
   EXPECT_THAT(shown.out, HasSubstr("config: {\"seed\""));
   EXPECT_THAT(run({"checkpoint", "show", at("run"), "--step", "10"}).out, HasSubstr("step 10 in "));
   const Outcome missing = run({"checkpoint", "show", at("run"), "--step", "11"});
@@ -182,8 +185,63 @@ TEST_F(Commands, ACheckpointIsShownWithItsArraysAndConfig) {
   EXPECT_THAT(missing.err, HasSubstr("10, 20"));
 }
 
+TEST_F(Commands, TheNormOfEveryArrayIsShownWhereAskedFor) {
+  const ArraySpec spec{"params.w", {DType::kF32, {2}}, {2}, {}, {}};
+  const HostArray values = from_doubles(spec.shape, std::vector<double>{3, -4});
+  const CheckpointManager manager(disk_, at("run/checkpoints"));
+  const auto writer = manager.begin(5, {spec});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE((*writer)->write_shard(spec.name, {{0}, {2}}, values.bytes()).ok());
+  ASSERT_TRUE((*writer)->commit({}).ok());
+  EXPECT_THAT(run({"checkpoint", "show", at("run")}).out, ::testing::Not(HasSubstr("norm")));
+  EXPECT_THAT(run({"checkpoint", "show", at("run"), "--norms"}).out, HasSubstr("norm 5\n"));
+}
+
+TEST_F(Commands, CheckpointsThatDifferAreComparedArrayByArray) {
+  const auto save = [&](const std::string& folder, int64_t step, double value) {
+    const ArraySpec w{"params.w", {DType::kF32, {2}}, {2}, {}, {}};
+    const ArraySpec b{"params.b", {DType::kF32, {1}}, {1}, {}, {}};
+    const CheckpointManager manager(disk_, folder);
+    ASSERT_TRUE(disk_.create_dirs(folder).ok());
+    const auto writer = *manager.begin(step, {w, b});
+    const HostArray values = from_doubles(w.shape, std::vector<double>{3, value});
+    const HostArray same = from_doubles(b.shape, std::vector<double>{1});
+    ASSERT_TRUE(writer->write_shard("params.w", {{0}, {2}}, values.bytes()).ok());
+    ASSERT_TRUE(writer->write_shard("params.b", {{0}, {1}}, same.bytes()).ok());
+    Manifest manifest;
+    manifest.config_json = str_cat(R"({"model": {"layers": )", step, "}}");
+    ASSERT_TRUE(writer->commit(manifest).ok());
+  };
+  save(at("run/checkpoints"), 1, 4);
+  save(at("run/checkpoints"), 2, 4.5);
+  save(at("other/checkpoints"), 2, 4.5);
+  const Outcome differ = run({"checkpoint", "diff", at("run"), "--step", "1"});
+  EXPECT_EQ(differ.code, 1) << differ.err;
+  for (const char* part : {"step: 1 | 2\n", "config: model.layers 1 -> 2\n", "1 elements differ",
+                           "by up to 0.5", "0.1 of the norm", "1 of 2 arrays are the same"})
+    EXPECT_THAT(differ.out, HasSubstr(part));
+  const Outcome same = run({"checkpoint", "diff", at("run"), at("other")});
+  EXPECT_EQ(same.code, 0) << same.out;
+  EXPECT_THAT(same.out, HasSubstr("2 of 2 arrays are the same"));
+}
+
+TEST_F(Commands, OldCheckpointsAreRemovedOnceTheNewestIsKnownToBeGood) {
+  save_checkpoints({10, 20, 30, 40});
+  const std::vector<std::string> prune = {"checkpoint", "prune", at("run"), "--keep", "1"};
+  std::vector<std::string> dry = prune;
+  dry.push_back("--dry-run");
+  EXPECT_THAT(run(dry).out, HasSubstr("would remove steps 30, 20, 10\n"));
+  EXPECT_TRUE(disk_.exists(at("run/checkpoints/10")));
+  damage(40);  // then it is no reason to let the others go
+  ASSERT_TRUE(disk_.create_dirs(at("run/checkpoints/50.tmp/state")).ok());
+  EXPECT_THAT(run(prune).out, HasSubstr("removed steps 20, 10\n"));
+  EXPECT_TRUE(disk_.exists(at("run/checkpoints/30")));
+  EXPECT_FALSE(disk_.exists(at("run/checkpoints/50.tmp")));
+  EXPECT_EQ(run({"checkpoint", "prune", at("run")}).code, 2) << "--keep is not to be guessed";
+}
+
 TEST_F(Commands, AFolderThatIsNotThereIsNamed) {
-  for (const char* command : {"ls", "verify", "show"}) {
+  for (const char* command : {"ls", "verify", "show", "diff"}) {
     const Outcome outcome = run({"checkpoint", command, at("nowhere")});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.err, HasSubstr(at("nowhere")));

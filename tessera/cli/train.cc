@@ -22,6 +22,8 @@ namespace {
 
 constexpr const char* kStopNotice =
     "\nstopping: the step under way is completed and saved; a second Ctrl-C leaves at once\n";
+constexpr const char* kStopWithoutSaveNotice =
+    "\nstopping: the step under way is completed, not saved; a second Ctrl-C leaves at once\n";
 
 // Of several processes the first logs to the terminal as one alone would, and every one to a file
 // in the output directory. Null for one alone.
@@ -92,7 +94,8 @@ class TrainCommand : public Command {
     }
     PosixFileSystem files;
     RealClock clock;
-    const InterruptGuard guard(kStopNotice);
+    const bool saves = config.checkpoint.enabled && config.checkpoint.save_on_stop;
+    const InterruptGuard guard(saves ? kStopNotice : kStopWithoutSaveNotice);
     std::unique_ptr<LogSink> log;  // the log outlives the processes' threads, which use it
     std::optional<ScopedLogSink> scoped;
     ASSIGN_OR_RETURN(const auto processes,

@@ -77,8 +77,28 @@ void CheckpointConfig::fields(ConfigFields& f) {
   f.field("enabled", enabled).help("Save checkpoints, and resume from the last one.");
   f.field("interval", interval)
       .at_least(1)
-      .help("Steps between checkpoints; the last step is saved as well.");
+      .help("Steps between checkpoints; save_on_* say when else.");
+  f.field("save_on_start", save_on_start).help("Save a new run before its first step.");
+  f.field("save_on_end", save_on_end).help("Save after the last step.");
+  f.field("save_on_stop", save_on_stop)
+      .help("Save when asked to stop: Ctrl-C, SIGTERM, a closed terminal.");
+  f.field("save_on_error", save_on_error)
+      .help("Save the last complete step when the run ends with an error.");
+  f.field("skip_when_busy", skip_when_busy)
+      .help("Leave out a checkpoint that falls due while one is being written; else wait for it.");
   f.field("keep", keep).at_least(1).help("How many of the newest to keep; null: all.");
+  f.field("keep_every_steps", keep_every_steps)
+      .at_least(0)
+      .help("Keep those at multiples of this as well; 0: none for that.");
+  f.field("keep_best", keep_best)
+      .at_least(0)
+      .help("Keep this many with the least best_metric as well.");
+  f.field("best_metric", best_metric)
+      .one_of({"eval_loss", "loss"})
+      .help("What keep_best compares; eval_loss is had by checkpoints of steps with a validation.");
+  f.field("chunk_bytes", chunk_bytes)
+      .at_least(1024)
+      .help("Larger shards are stored in pieces of about this size, each with a checksum.");
   f.field("initialize_from", initialize_from)
       .expands_variables()
       .help("Folder of a run or of one checkpoint, whose weights this run begins with.");
@@ -158,6 +178,13 @@ Status RunConfig::validate() const {
                             *model.llama.max_sequence_length,
                             " (model.max_sequence_length): use training.sequence_length=",
                             *model.llama.max_sequence_length, " or less");
+  }
+  if (!checkpoint.keep && checkpoint.keep_best + checkpoint.keep_every_steps > 0) {
+    return invalid_argument("checkpoint.",
+                            checkpoint.keep_best > 0 ? "keep_best" : "keep_every_steps",
+                            " says what to keep besides the newest, but checkpoint.keep is null, "
+                            "which keeps all: say how many of the newest, such as "
+                            "checkpoint.keep=3");
   }
   if (lora.rank > 0 && checkpoint.initialize_from.empty()) {
     return invalid_argument("lora.rank is ", lora.rank,

@@ -64,6 +64,15 @@ struct CheckpointConfig {
   bool enabled = true;
   int64_t interval = 500;
   std::optional<int64_t> keep;  ///< Null: all.
+  int64_t keep_every_steps = 0;
+  int64_t keep_best = 0;
+  std::string best_metric = "eval_loss";
+  bool save_on_start = false;
+  bool save_on_end = true;
+  bool save_on_stop = true;  ///< SIGINT, SIGTERM, SIGHUP
+  bool save_on_error = true;
+  bool skip_when_busy = false;
+  int64_t chunk_bytes = 256 << 10;
   std::string
       initialize_from;  ///< A run's folder or a checkpoint's, whose weights a run begins with.
 

@@ -42,11 +42,12 @@ Result<MergedAdapters> merge_adapters(Session& session, FileSystem& files, const
   ASSIGN_OR_RETURN(const CompiledFunction merge,
                    compile_program(*session.runtime, traced, "merge", session.layout));
   ASSIGN_OR_RETURN(const Tree<Array> merged, call(merge, weights));
-  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(*step, merged));
+  StagingPool memory;
+  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(*step, merged, memory));
   request.manifest.saved_unix_s = absl::ToUnixSeconds(clock.now());
   const CheckpointManager target(files, join_path(output, "checkpoints"));
   RETURN_IF_ERROR(files.create_dirs(target.directory()));
-  CheckpointSaver saver(target, clock);
+  CheckpointSaver saver(target, clock, {.refuse_not_finite = true});
   const SaveResult saved = saver.save(std::move(request)).get();
   RETURN_IF_ERROR(saved.status);
   return MergedAdapters{*step, join_path(target.directory(), str_cat(*step))};

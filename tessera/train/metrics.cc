@@ -34,6 +34,10 @@ void MetricsLogger::eval(const EvalMetrics& metrics) {
   for_each([&](MetricsSink& sink) { return sink.eval(metrics); });
 }
 
+void MetricsLogger::save(const SaveMetrics& metrics) {
+  for_each([&](MetricsSink& sink) { return sink.save(metrics); });
+}
+
 void MetricsLogger::finish() {
   for_each([](MetricsSink& sink) { return sink.finish(); });
 }

@@ -40,6 +40,17 @@ struct EvalMetrics {
   std::vector<std::pair<std::string, double>> extra;  ///< Such as the loss of a unigram model.
 };
 
+/// One checkpoint, once it was written. Times are in seconds.
+struct SaveMetrics {
+  int64_t step = 0;
+  int64_t bytes = 0;         ///< On disk.
+  double ready_seconds = 0;  ///< The loop waited for the state: time of training, not of saving.
+  double stall_seconds = 0;  ///< The loop stood still for it: waited for a save before, and copied.
+  double copy_seconds = 0;   ///< From devices to host memory.
+  double write_seconds = 0;  ///< In the background, like what follows: shards written and synced.
+  double commit_seconds = 0;  ///< Manifest, directories, rename.
+};
+
 /// Rates of a step.
 struct Throughput {
   double tokens_per_second = 0;
@@ -55,6 +66,7 @@ class MetricsSink {
   virtual std::string name() const = 0;
   virtual Status step(const StepMetrics& metrics) = 0;
   virtual Status eval(const EvalMetrics& metrics) = 0;
+  virtual Status save(const SaveMetrics&) { return absl::OkStatus(); }
   /// After the last step: what is buffered is on disk, the progress bar is gone.
   virtual Status finish() { return absl::OkStatus(); }
 };
@@ -66,6 +78,7 @@ class MetricsLogger {
   void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }
   void step(const StepMetrics& metrics);
   void eval(const EvalMetrics& metrics);
+  void save(const SaveMetrics& metrics);
   void finish();
 
  private:

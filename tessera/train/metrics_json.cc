@@ -60,6 +60,17 @@ class JsonSink : public MetricsSink {
     return write(line);
   }
 
+  Status save(const SaveMetrics& metrics) override {
+    Json line = begin(metrics.step);
+    line["save_bytes"] = metrics.bytes;
+    line["save_ready_seconds"] = metrics.ready_seconds;
+    line["save_stall_seconds"] = metrics.stall_seconds;
+    line["save_copy_seconds"] = metrics.copy_seconds;
+    line["save_write_seconds"] = metrics.write_seconds;
+    line["save_commit_seconds"] = metrics.commit_seconds;
+    return write(line);
+  }
+
   Status finish() override {
     RETURN_IF_ERROR(file_->sync());
     return file_->close();

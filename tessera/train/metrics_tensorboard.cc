@@ -50,6 +50,16 @@ class TensorBoardSink : public MetricsSink {
     return file_->append(tfrecord(event.finish()));
   }
 
+  Status save(const SaveMetrics& metrics) override {
+    ScalarEvent event(unix_seconds(clock_), metrics.step);
+    event.add("checkpoint/stall_seconds", metrics.stall_seconds);
+    event.add("checkpoint/copy_seconds", metrics.copy_seconds);
+    event.add("checkpoint/write_seconds", metrics.write_seconds);
+    event.add("checkpoint/commit_seconds", metrics.commit_seconds);
+    event.add("checkpoint/bytes", static_cast<double>(metrics.bytes));
+    return file_->append(tfrecord(event.finish()));
+  }
+
   Status finish() override {
     RETURN_IF_ERROR(file_->sync());
     return file_->close();

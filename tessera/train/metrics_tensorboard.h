@@ -17,6 +17,7 @@ namespace tessera {
 ///     learning/loss  learning/learning_rate  learning/grad_norm  learning/<extra>
 ///     perf/step_time_seconds  perf/tokens_per_second  perf/tflops_per_device  perf/gemm_peak_share
 ///     eval/loss  eval/perplexity  eval/<extra>
+///     checkpoint/{stall,copy,write,commit}_seconds  checkpoint/bytes
 Result<std::unique_ptr<MetricsSink>> make_tensorboard_sink(const std::string& folder,
                                                            int64_t resume_step,
                                                            const RunFacts& facts, FileSystem& files,

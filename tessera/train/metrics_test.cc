@@ -105,6 +105,15 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
       (*sink)
           ->eval({.step = 1, .loss = 2, .tokens = 64, .seconds = 1, .extra = {{"unigram_loss", 7}}})
           .ok());
+  ASSERT_TRUE((*sink)
+                  ->save({.step = 1,
+                          .bytes = 4096,
+                          .ready_seconds = 0.5,
+                          .stall_seconds = 0.25,
+                          .copy_seconds = 0.125,
+                          .write_seconds = 2,
+                          .commit_seconds = 1})
+                  .ok());
   ASSERT_TRUE((*sink)->finish().ok());
   EXPECT_EQ(
       *files.disk().read_file(files / "run/metrics.jsonl"),
@@ -113,6 +122,9 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
       "\n"
       R"({"step":1,"time":1700000000.0,"eval_loss":2.0,"eval_perplexity":7.38905609893065,"eval_tokens":64,)"
       R"("eval_seconds":1.0,"eval_unigram_loss":7.0})"
+      "\n"
+      R"({"step":1,"time":1700000000.0,"save_bytes":4096,"save_ready_seconds":0.5,"save_stall_seconds":0.25,)"
+      R"("save_copy_seconds":0.125,"save_write_seconds":2.0,"save_commit_seconds":1.0})"
       "\n");
 }
 

@@ -1,8 +1,11 @@
 #include "tessera/train/state_checkpoint.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tessera/base/log.h"
+#include "tessera/base/thread.h"
+#include "tessera/ckpt/grid.h"
 
 namespace tessera {
 namespace {
@@ -14,16 +17,20 @@ Dims chunk_dims(const NamedSharding& sharding, const Shape& shape) {
   return dims;
 }
 
-Status copy_array(const std::string& path, const Array& array, SaveRequest& request) {
-  request.arrays.push_back(
-      make_array_spec(path, array.shape(), chunk_dims(array.sharding(), array.shape())));
+/// Starts to copy an array; `copies` are to be waited for, also after an error.
+Status start_copies(const std::string& path, const Array& array, StagingPool& pool,
+                    SaveRequest& request, std::vector<pjrt::Event>& copies) {
   ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, array.addressable_shards());
   std::set<Box> seen;
   for (const Array::Shard& shard : shards) {
     if (shard.replica_id != 0 || !seen.insert(shard.box).second) continue;
-    ASSIGN_OR_RETURN(HostArray host, shard.buffer->to_host());
-    auto owner = std::make_shared<const HostArray>(std::move(host));
-    request.shards.push_back({path, shard.box, owner->bytes(), owner});
+    const Shape shape{array.shape().dtype, shard.box.dims};
+    const size_t bytes = static_cast<size_t>(shape.host_bytes());
+    const std::shared_ptr<std::byte[]> block = pool.take(bytes);
+    ASSIGN_OR_RETURN(pjrt::Event copy, shard.buffer->copy_to_host({block.get(), bytes}));
+    copies.push_back(std::move(copy));
+    request.shards.push_back(
+        {path, shard.box, {block.get(), bytes}, std::shared_ptr<const void>(block, block.get())});
   }
   return absl::OkStatus();
 }
@@ -56,37 +63,134 @@ Status check_complete(const CheckpointReader& reader, std::span<const ArgumentSp
   return absl::OkStatus();
 }
 
-}  // namespace
+/// How an array comes onto the devices: the parts that this process needs, within one region that
+/// is read whole where they fill it, else each for itself.
+struct Restored {
+  const ArgumentSpec* spec;
+  NamedSharding sharding;
+  std::vector<std::pair<Box, HostArray>> parts;
 
-Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state) {
-  SaveRequest request;
-  request.step = step;
-  for (const auto& [path, array] : state)
-    RETURN_IF_ERROR(annotate(copy_array(path, array, request), path));
-  return request;
+  int64_t bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [box, part] : parts) bytes += box.elements();
+    return bytes * dtype_host_bytes(spec->shape.dtype);
+  }
+};
+
+Box bounds_of(const std::set<Box>& boxes) {
+  Box bounds = *boxes.begin();
+  for (const Box& box : boxes) {
+    for (size_t i = 0; i < box.dims.size(); ++i) {
+      const int64_t end = std::max(bounds.start[i] + bounds.dims[i], box.start[i] + box.dims[i]);
+      bounds.start[i] = std::min(bounds.start[i], box.start[i]);
+      bounds.dims[i] = end - bounds.start[i];
+    }
+  }
+  return bounds;
 }
 
-void log_skipped(const LatestCheckpoint& latest) {
-  for (const SkippedCheckpoint& skipped : latest.skipped)
-    log_warning("skipped ", skipped.folder, ": ", skipped.reason);
+Result<Restored> plan(const Runtime& runtime, const ArgumentSpec& spec, const Layout& layout) {
+  ASSIGN_OR_RETURN(ProgramValue value, lay_out(spec, layout));
+  Restored restored{&spec, std::move(value.sharding), {}};
+  const Mesh& mesh = restored.sharding.mesh();
+  std::set<Box> boxes;
+  for (int64_t position = 0; position < mesh.size(); ++position) {
+    ASSIGN_OR_RETURN(const pjrt::Device device,
+                     runtime.client().device(static_cast<int>(mesh.device_ids()[position])));
+    if (!device.is_addressable()) continue;
+    boxes.insert(restored.sharding.shard_box(spec.shape.dims, position));
+  }
+  if (boxes.empty()) return restored;
+  int64_t elements = 0;
+  for (const Box& box : boxes) elements += box.elements();
+  // One region: chunks that several devices have a part of are read once.
+  const Box bounds = bounds_of(boxes);
+  if (bounds.elements() == elements) boxes = {bounds};
+  for (const Box& box : boxes) restored.parts.emplace_back(box, HostArray());
+  return restored;
+}
+
+Result<Array> to_devices(Runtime& runtime, Restored& restored) {
+  const auto source = [&](const Box& box) -> Result<HostArray> {
+    for (auto& [region, part] : restored.parts) {
+      if (box == region) return std::move(part);  // asked for once: replicas share it
+      if (intersect(box, region) == box || box.elements() == 0)
+        return slice(part, relative_to(box, region.start));
+    }
+    return internal_error("no part of ", restored.spec->path, " holds ", to_string(box));
+  };
+  return Array::from_shards(runtime, restored.spec->shape, restored.sharding, source);
+}
+
+// About as much as is read at once: enough for the threads, and little beside a state.
+constexpr int64_t kBatchBytes = 256 << 20;
+// More than cores: they wait for the disk, too.
+constexpr size_t kReaders = 8;
+
+}  // namespace
+
+Status wait_until_ready(const Tree<Array>& state) {
+  for (const auto& [path, array] : state) {
+    ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, array.addressable_shards());
+    for (const Array::Shard& shard : shards) {
+      ASSIGN_OR_RETURN(const pjrt::Event ready, shard.buffer->ready());
+      RETURN_IF_ERROR(annotate(ready.await(), path));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
+                                 int64_t chunk_bytes) {
+  SaveRequest request;
+  request.step = step;
+  std::vector<pjrt::Event> copies;
+  Status status;
+  for (const auto& [path, array] : state) {
+    if (!status.ok()) break;
+    request.arrays.push_back(make_array_spec(
+        path, array.shape(), chunk_dims(array.sharding(), array.shape()), chunk_bytes));
+    status = annotate(start_copies(path, array, pool, request, copies), path);
+  }
+  for (const pjrt::Event& copy : copies) status.Update(copy.await());
+  RETURN_IF_ERROR(status);
+  return request;
 }
 
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const Layout& layout) {
   Tree<Array> state;
   RETURN_IF_ERROR(check_complete(reader, specs));
-  for (const ArgumentSpec& spec : specs) {
-    RETURN_IF_ERROR(check_matches(reader, spec));
-    ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
-    const Array::ShardSource source = [&](const Box& box) -> Result<HostArray> {
-      HostArray part(Shape{spec.shape.dtype, box.dims});
-      RETURN_IF_ERROR(reader.read_region(spec.path, box, part.bytes()));
-      return part;
-    };
-    ASSIGN_OR_RETURN(Array array, Array::from_shards(runtime, spec.shape, value.sharding, source));
-    RETURN_IF_ERROR(state.add(spec.path, std::move(array)));
+  for (const ArgumentSpec& spec : specs) RETURN_IF_ERROR(check_matches(reader, spec));
+  ThreadPool pool("restore", kReaders, 64);
+  for (size_t next = 0; next < specs.size();) {
+    std::vector<Restored> batch;
+    int64_t bytes = 0;
+    while (next < specs.size() && bytes < kBatchBytes) {
+      ASSIGN_OR_RETURN(Restored planned, plan(runtime, specs[next], layout));
+      bytes += planned.bytes();
+      batch.push_back(std::move(planned));
+      ++next;
+    }
+    std::vector<RegionRead> reads;
+    for (Restored& restored : batch) {
+      for (auto& [box, part] : restored.parts) {
+        part = HostArray(Shape{restored.spec->shape.dtype, box.dims});
+        reads.push_back({restored.spec->path, box, part.bytes()});
+      }
+    }
+    RETURN_IF_ERROR(reader.read_regions(reads, pool));
+    for (Restored& restored : batch) {
+      ASSIGN_OR_RETURN(Array array, to_devices(runtime, restored));
+      RETURN_IF_ERROR(state.add(restored.spec->path, std::move(array)));
+    }
   }
   return state;
+}
+
+void log_skipped(const LatestCheckpoint& latest) {
+  for (const SkippedCheckpoint& skipped : latest.skipped)
+    log_warning("skipped ", skipped.folder, ": ", skipped.reason);
 }
 
 }  // namespace tessera

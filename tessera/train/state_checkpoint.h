@@ -2,19 +2,26 @@
 
 #include "tessera/ckpt/manager.h"
 #include "tessera/ckpt/saver.h"
+#include "tessera/ckpt/staging_pool.h"
 #include "tessera/runtime/array.h"
 #include "tessera/train/layout.h"
 
 namespace tessera {
 
-/// Copies this process's part of a state to host memory, each part once however many devices hold
-/// it, ready to be saved. Waits for the state to be computed. The state may be donated as soon as
-/// this returns.
-Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state);
+/// Waits until every array of a state is computed; the first error of what computes them.
+Status wait_until_ready(const Tree<Array>& state);
 
-/// Reads the arrays that `specs` name onto the layout's mesh; each device's part
-/// only. Errors: an array that the checkpoint lacks, or has with another shape or dtype; one that
-/// it has beside `specs` in a branch of theirs ("params"); damage.
+/// Copies this process's part of a state to host memory of `pool`, each part once however many
+/// devices hold it, ready to be saved; all copies are under way at once. The state may be donated
+/// as soon as this returns. Shards larger than `chunk_bytes` are to be stored in pieces of about
+/// that size, which a reader can take one by one.
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
+                                 int64_t chunk_bytes = kDefaultChunkBytes);
+
+/// Reads the arrays that `specs` name onto the layout's mesh, on several threads: of each what this
+/// process's devices hold, once, and verified. Holds about 256 MiB, or the largest array, in host
+/// memory at a time. Errors: an array that the checkpoint lacks, or has with another shape or
+/// dtype; one that it has beside `specs` in a branch of theirs ("params"); damage.
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
                             std::span<const ArgumentSpec> specs, const Layout& layout);
 

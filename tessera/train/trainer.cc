@@ -22,6 +22,7 @@
 #include "tessera/train/peer_saves.h"
 #include "tessera/train/progress.h"
 #include "tessera/train/remat.h"
+#include "tessera/train/run_checkpoints.h"
 #include "tessera/train/run_lock.h"
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
@@ -80,11 +81,9 @@ class Trainer {
         data_(std::move(data)),
         environment_(environment),
         peers_(peers),
-        manager_(environment.files, session_.checkpoint_directory(),
-                 {.keep_last = static_cast<int>(config_.checkpoint.keep.value_or(0)),
-                  .keep_every_steps = 0}),
         saves_(peers),
-        saver_(manager_, environment.clock, {.group = peers.alone() ? nullptr : &saves_}) {}
+        checkpoints_(session_, environment.files, environment.clock,
+                     peers.alone() ? nullptr : &saves_) {}
 
   Status prepare();
   Result<TrainOutcome> run();
@@ -95,7 +94,6 @@ class Trainer {
   Status initialize(bool load_weights);
   void replace(const Tree<Array>& values);
   Status resume(const CheckpointReader& reader);
-  std::string config_json() const;
   Status open_metrics();
   void print_plan() const;
   void print_measured(const CompiledFunction& step_program) const;
@@ -109,11 +107,9 @@ class Trainer {
   Status compare_replicas();
   Status evaluate();
   bool reaches_target() const;
-  Status save();
-  void describe(Manifest& manifest) const;
-  void note_save(const SaveResult& result);
-  void report_finished_save();
-  void warn_if_folder_is_gone();
+  Status save(bool may_skip = false);
+  void save_after(const Status& error);
+  Status train_on();
 
   Result<bool> must_stop();
   bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
@@ -124,22 +120,20 @@ class Trainer {
   TrainingData data_;
   const TrainEnvironment& environment_;
   Peers& peers_;
-  CheckpointManager manager_;
   PeerSaves saves_;
-  CheckpointSaver saver_;
+  RunCheckpoints checkpoints_;
 
   std::optional<CompiledFunction> train_step_, eval_step_;
   RunFacts facts_;
   MetricsLogger metrics_;
   Tree<Array> state_;
-  int64_t step_ = 0;             // dispatched
-  int64_t saved_step_ = -1;      // of the newest checkpoint that is known to be good
-  bool saving_ = false;          // a save was begun whose end was not reported
-  int64_t requested_step_ = -1;  // of the newest save that was begun
+  int64_t step_ = 0;           // dispatched
+  int64_t first_step_ = 0;     // that this process began after
+  bool between_steps_ = true;  // state and data are of the same step
+  bool state_is_bad_ = false;  // a loss or gradient was not finite
   std::deque<Pending> pending_;
   absl::Duration last_completion_;
-  bool warned_of_folder_ = false;
-  std::optional<double> last_loss_;  // of the newest complete step
+  std::optional<double> last_loss_, last_grad_norm_;  // of the newest complete step
   // Of the newest validation.
   int64_t validated_step_ = -1;
   double validation_loss_ = 0;
@@ -221,30 +215,31 @@ void Trainer::print_peak(const GemmPeak& peak) const {
 
 Status Trainer::start_state() {
   if (config_.checkpoint.enabled) {
+    const CheckpointManager& manager = checkpoints_.manager();
     RETURN_IF_ERROR(peers_.lead("clearing up what was never finished", [&]() -> Status {
-      ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager_.clean());
+      ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager.clean());
       for (const std::string& name : leftovers)
         log_info("removed ", name, ", which an earlier run left unfinished");
       return absl::OkStatus();
     }));
     std::string saved_config;
     ASSIGN_OR_RETURN(const LatestCheckpoint latest,
-                     read_latest(manager_, peers_, [&](const CheckpointReader& reader) {
+                     read_latest(manager, peers_, [&](const CheckpointReader& reader) {
                        saved_config = reader.manifest().config_json;
                        return resume(reader);
                      }));
     log_skipped(latest);
     if (latest.step) {
-      log_info("resumed from ", checkpoint_folder(manager_.directory(), step_), " at step ", step_);
-      log_config_changes(saved_config, config_json());
+      log_info("resumed from ", checkpoint_folder(manager.directory(), step_), " at step ", step_);
+      log_config_changes(saved_config, config_json(config_));
       return absl::OkStatus();
     }
     // To begin anew here would throw away the metrics of all that was trained.
     if (!latest.skipped.empty()) {
       return data_loss(
-          "no checkpoint in ", manager_.directory(),
+          "no checkpoint in ", manager.directory(),
           " is good, so the run cannot go on: bring one back, or begin anew by moving ",
-          manager_.directory(), " away or choosing another output_directory");
+          manager.directory(), " away or choosing another output_directory");
     }
   }
   return initialize(!config_.checkpoint.initialize_from.empty());
@@ -275,6 +270,12 @@ Status Trainer::resume(const CheckpointReader& reader) {
   // A run may begin to skip spikes: then it has seen none yet.
   if (!reader.manifest().find("spikes.seen"))
     std::erase_if(saved, [](const ArgumentSpec& spec) { return spec.path.starts_with("spikes."); });
+  // What holds weights alone, as merged adapters, gets moments and data of its own.
+  if (!reader.manifest().find("step")) {
+    log_warning(reader.folder(), " has no optimizer state: moments begin at zero");
+    std::erase_if(saved,
+                  [](const ArgumentSpec& spec) { return !spec.path.starts_with("params."); });
+  }
   if (saved.size() == whole.size()) {
     ASSIGN_OR_RETURN(state_, restore(*session_.runtime, reader, whole, session_.layout));
   } else {
@@ -284,22 +285,17 @@ Status Trainer::resume(const CheckpointReader& reader) {
     replace(restored);
   }
   ASSIGN_OR_RETURN(const Json position, parse_json(reader.manifest().data_json, reader.folder()));
-  RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
-  step_ = saved_step_ = requested_step_ = reader.manifest().step;
+  if (!position.is_null())
+    RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
+  step_ = reader.manifest().step;
+  checkpoints_.resumed(step_);
   const Json metrics = Json::parse(reader.manifest().metrics_json, nullptr,
                                    /*allow_exceptions=*/false);
-  if (metrics.is_object() && metrics.contains("validation_loss") &&
-      metrics["validation_loss"].is_number()) {
+  if (metrics.is_object() && metrics.contains("eval_loss") && metrics["eval_loss"].is_number()) {
     validated_step_ = step_;
-    validation_loss_ = metrics["validation_loss"].get<double>();
+    validation_loss_ = metrics["eval_loss"].get<double>();
   }
   return absl::OkStatus();
-}
-
-// A path may hold bytes that are not UTF-8, which JSON has no way to say.
-std::string Trainer::config_json() const {
-  RunConfig config = config_;
-  return ConfigFields(config).to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Status Trainer::open_metrics() {
@@ -323,6 +319,7 @@ Status Trainer::open_metrics() {
 
 Status Trainer::dispatch() {
   ASSIGN_OR_RETURN(const Batch batch, data_.train->next());
+  between_steps_ = false;
   ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_));
   const double rate = learning_rate(schedule_, step_ + 1);
   const float rate_f32 = static_cast<float>(rate);
@@ -339,6 +336,7 @@ Status Trainer::dispatch() {
   }
   state_ = std::move(next);
   ++step_;
+  between_steps_ = true;
   pending_.push_back({step_, rate, results.subtree("metrics")});
   return absl::OkStatus();
 }
@@ -377,6 +375,7 @@ Status Trainer::complete_one() {
   }
   metrics_.step(metrics);
   last_loss_ = metrics.loss;
+  last_grad_norm_ = metrics.grad_norm;
   last_completion_ = now;
   return absl::OkStatus();
 }
@@ -393,7 +392,8 @@ Status Trainer::check_finite(const Pending& pending, double loss, double grad_no
   }
   // A batch may be bad once; a state that gives nothing else is.
   if (skipped && ++not_finite_ < kMostNotFinite) return absl::OkStatus();
-  if (const auto last = saver_.wait()) note_save(*last);
+  state_is_bad_ = true;
+  checkpoints_.finish(metrics_);
   std::string culprit = "the loss itself";
   if (const auto norms = pending.metrics.at("gradient_norms").to_host(); norms.ok()) {
     const Optimizer optimizer(config_.resolved_optimizer(), session_.model->params());
@@ -404,10 +404,11 @@ Status Trainer::check_finite(const Pending& pending, double loss, double grad_no
       break;
     }
   }
-  const std::string good = saved_step_ >= 0
-                               ? str_cat("the last good checkpoint is ",
-                                         checkpoint_folder(manager_.directory(), saved_step_))
-                               : "there is no checkpoint yet";
+  const int64_t good_step = checkpoints_.good_step();
+  const std::string good =
+      good_step >= 0 ? str_cat("the last good checkpoint is ",
+                               checkpoint_folder(checkpoints_.manager().directory(), good_step))
+                     : "there is no checkpoint yet";
   return absl::AbortedError(
       str_cat("step ", pending.step, ": loss ", loss, ", gradient norm ", grad_norm,
               "; first not finite: ", culprit, "; nothing of this state was saved; ", good,
@@ -462,68 +463,71 @@ bool Trainer::reaches_target() const {
   return target && validated_step_ == step_ && validation_loss_ <= *target;
 }
 
-Status Trainer::save() {
-  if (!config_.checkpoint.enabled || requested_step_ == step_) return absl::OkStatus();
+Status Trainer::save(bool may_skip) {
+  if (!config_.checkpoint.enabled) return absl::OkStatus();
+  const absl::Duration asked = environment_.clock.elapsed();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
-  if (const auto last = saver_.wait()) note_save(*last);
   Tree<Array> saved;
   for (const auto& [path, array] : state_) {
     if (is_saved(path, config_)) RETURN_IF_ERROR(saved.add(path, array));
   }
-  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(step_, saved));
-  describe(request.manifest);
-  saver_.save(std::move(request));
-  requested_step_ = step_;
-  saving_ = true;
+  Manifest manifest;
+  manifest.data_json = data_.train->state().dump();
+  Json metrics = Json::object();
+  if (last_loss_) metrics["loss"] = *last_loss_;
+  if (last_grad_norm_) metrics["grad_norm"] = *last_grad_norm_;
+  if (validated_step_ == step_) metrics["eval_loss"] = validation_loss_;
+  manifest.metrics_json = metrics.dump();
+  RETURN_IF_ERROR(checkpoints_.save({.step = step_,
+                                     .state = &saved,
+                                     .manifest = std::move(manifest),
+                                     .asked = asked,
+                                     .may_skip = may_skip},
+                                    metrics_));
   last_completion_ = environment_.clock.elapsed();
   return absl::OkStatus();
 }
 
-void Trainer::describe(Manifest& manifest) const {
-  manifest.saved_unix_s = absl::ToUnixSeconds(environment_.clock.now());
-  Json mesh = Json::object();
-  for (const MeshAxis& axis : session_.layout.mesh.axes()) {
-    if (axis.size > 1) mesh[axis.name] = axis.size;
-  }
-  manifest.mesh_json = mesh.dump();
-  manifest.config_json = config_json();
-  manifest.data_json = data_.train->state().dump();
-  Json metrics = Json::object();
-  if (last_loss_) metrics["loss"] = *last_loss_;
-  if (validated_step_ == step_) metrics["validation_loss"] = validation_loss_;
-  manifest.metrics_json = metrics.dump();
-}
-
-// The run goes on when a save fails: what is in memory is worth more than a clean exit; but it is
-// never forgotten.
-void Trainer::note_save(const SaveResult& result) {
-  saving_ = false;
-  if (result.status.ok()) {
-    if (result.step > saved_step_) {
-      log_info("saved checkpoint ", checkpoint_folder(manager_.directory(), result.step), " (",
-               bytes_text(static_cast<double>(result.bytes)),
-               absl::StrFormat(", %.1f s)", result.write_s + result.commit_s));
+// What was trained up to an error that says nothing against it, such as one of the data.
+void Trainer::save_after(const Status& error) {
+  // Of several processes the others know nothing of this one's error.
+  const bool wanted =
+      config_.checkpoint.enabled && config_.checkpoint.save_on_error && peers_.alone();
+  if (wanted && !state_is_bad_ && between_steps_ && step_ > first_step_) {
+    const Status saved = save();
+    if (saved.ok()) {
+      log_info("the run ends with an error; the state after step ", step_, " is saved");
+    } else if (saved != error) {
+      log_warning("the state could not be saved: ", from_absl(saved.message()));
     }
-    saved_step_ = std::max(saved_step_, result.step);
-    warn_if_folder_is_gone();
-    return;
   }
-  log_error("saving step ", result.step, " failed: ", from_absl(result.status.message()));
-  if (outcome_.save_failure.ok()) outcome_.save_failure = result.status;
+  checkpoints_.finish(metrics_);
 }
 
-// Checkpoints are written by their path and so come back; the files that are open do not.
-void Trainer::warn_if_folder_is_gone() {
-  if (warned_of_folder_ || RunLock::is_in(config_.output_directory)) return;
-  warned_of_folder_ = true;
-  log_warning(config_.output_directory,
-              " was removed while this run goes on: it holds new checkpoints, but no metrics until "
-              "the run is stopped and begun again");
-}
-
-void Trainer::report_finished_save() {
-  if (!saving_ || !saver_.idle()) return;
-  if (const auto last = saver_.wait()) note_save(*last);
+Status Trainer::train_on() {
+  if (config_.checkpoint.save_on_start && step_ == 0) RETURN_IF_ERROR(save());
+  bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
+  while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
+    RETURN_IF_ERROR(dispatch());
+    evaluated = false;
+    if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
+    checkpoints_.report(metrics_);
+    if (due(config_.training.eval_interval)) {
+      RETURN_IF_ERROR(evaluate());
+      evaluated = true;
+    }
+    // Before a save, which would keep what differs.
+    if (due(config_.guards.replica_check_interval)) RETURN_IF_ERROR(compare_replicas());
+    // Several processes make the same saves: one of them cannot leave one out by itself.
+    const bool may_skip = config_.checkpoint.skip_when_busy && peers_.alone();
+    if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save(may_skip));
+    ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
+  }
+  RETURN_IF_ERROR(complete_all());
+  if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
+  const bool wanted =
+      outcome_.stopped ? config_.checkpoint.save_on_stop : config_.checkpoint.save_on_end;
+  return wanted && step_ > first_step_ ? save() : absl::OkStatus();
 }
 
 // That devices hold alike what they should.
@@ -532,6 +536,7 @@ Status Trainer::compare_replicas() {
   const Status equal = check_replicas(
       state_, [this](const std::string& own) { return peers_.gather_everywhere(own); });
   if (equal.ok()) log_debug("replicas are equal at step ", step_);
+  state_is_bad_ = state_is_bad_ || !equal.ok();
   return annotate(equal, str_cat("guards.replica_check_interval: after step ", step_));
 }
 
@@ -553,30 +558,18 @@ Result<TrainOutcome> Trainer::run() {
     outcome_.reached_target = true;
     outcome_.validation_loss = validation_loss_;
   }
-  const int64_t first_step = step_;
+  first_step_ = step_;
   ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
-  bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
-  while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
-    RETURN_IF_ERROR(dispatch());
-    evaluated = false;
-    if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
-    report_finished_save();
-    if (due(config_.training.eval_interval)) {
-      RETURN_IF_ERROR(evaluate());
-      evaluated = true;
-    }
-    // Before a save, which would keep what differs.
-    if (due(config_.guards.replica_check_interval)) RETURN_IF_ERROR(compare_replicas());
-    if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save());
-    ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
+  const Status status = train_on();
+  if (!status.ok()) {
+    save_after(status);
+    return status;
   }
-  RETURN_IF_ERROR(complete_all());
-  if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
-  if (step_ > first_step) RETURN_IF_ERROR(save());
-  if (const auto last = saver_.wait()) note_save(*last);
+  checkpoints_.finish(metrics_);
   metrics_.finish();
   log_transfers();
   outcome_.step = step_;
+  outcome_.save_failure = checkpoints_.failure();
   return outcome_;
 }
 

@@ -30,6 +30,7 @@ Status write_run(const std::string& folder, int64_t from, int64_t to, double shi
                                 .tokens = 4096,
                                 .extra = {{"z_loss", 0.125}}}));
   }
+  RETURN_IF_ERROR(sink->save({.step = to, .bytes = 4096, .stall_seconds = 0.25}));
   return sink->eval({.step = to, .loss = std::log(2.0), .tokens = 100, .seconds = 1, .extra = {}});
 }
 

@@ -1,0 +1,176 @@
+// usage: bench_checkpoint FOLDER [SAVES]
+// Saves and restores a state of 403 MB over four CPU devices, on the disk that FOLDER is on, and
+// compares with that disk's own sequential rate. Prints one JSON line. bench/checkpoint runs it
+// beside Orbax.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "bench/bench.h"
+#include "tessera/base/clock.h"
+#include "tessera/train/session.h"
+#include "tessera/train/state_checkpoint.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kLarge = 12, kSmall = 12, kRestores = 5;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double rss_mb() {
+  std::ifstream file("/proc/self/statm");
+  double size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+std::vector<ArgumentSpec> specs() {
+  std::vector<ArgumentSpec> specs;
+  for (int i = 0; i < kLarge; ++i) {
+    specs.push_back(
+        {str_cat("params.large", i), {DType::kF32, {4, 1024, 2048}}, {"layers", "embed", "mlp"}});
+  }
+  for (int i = 0; i < kSmall; ++i)
+    specs.push_back({str_cat("params.small", i), {DType::kF32, {2048}}, {"norm"}});
+  return specs;
+}
+
+Result<Tree<Array>> make_state(Runtime& runtime, const Layout& layout) {
+  Tree<Array> state;
+  std::mt19937 random;
+  for (const ArgumentSpec& spec : specs()) {
+    HostArray host(spec.shape);
+    for (float& value : host.as<float>())
+      value = static_cast<float>(random()) * 0x1p-31f - 1;  // as hard to squeeze as weights
+    ASSIGN_OR_RETURN(const ProgramValue value, lay_out(spec, layout));
+    ASSIGN_OR_RETURN(Array array, Array::from_host(runtime, host, value.sharding));
+    RETURN_IF_ERROR(state.add(spec.path, std::move(array)));
+  }
+  RETURN_IF_ERROR(wait_until_ready(state));
+  return state;
+}
+
+/// Drops the files of a folder from the page cache, so that reading them is reading the disk.
+void forget(const std::string& folder) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const int descriptor = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+    close(descriptor);
+  }
+}
+
+/// Bytes a second of one file of `bytes`, written in large blocks and synced.
+Result<double> disk_rate(FileSystem& files, const std::string& path, int64_t bytes,
+                         const Clock& clock) {
+  const std::vector<std::byte> block(8 << 20, std::byte{0x5A});
+  const absl::Duration start = clock.elapsed();
+  ASSIGN_OR_RETURN(const auto file, files.create_file(path));
+  for (int64_t done = 0; done < bytes; done += static_cast<int64_t>(block.size()))
+    RETURN_IF_ERROR(file->append(block));
+  RETURN_IF_ERROR(file->sync());
+  RETURN_IF_ERROR(file->close());
+  const double seconds = absl::ToDoubleSeconds(clock.elapsed() - start);
+  RETURN_IF_ERROR(files.remove(path));
+  return static_cast<double>(bytes) / seconds;
+}
+
+Result<bool> is_same(const Tree<Array>& a, const Tree<Array>& b) {
+  for (const auto& [path, array] : a) {
+    ASSIGN_OR_RETURN(const HostArray x, array.to_host());
+    ASSIGN_OR_RETURN(const HostArray y, b.at(path).to_host());
+    if (!std::equal(x.bytes().begin(), x.bytes().end(), y.bytes().begin())) return false;
+  }
+  return true;
+}
+
+Status run(const std::string& folder, int saves) {
+  const RealClock clock;
+  PosixFileSystem files;
+  ASSIGN_OR_RETURN(const auto runtime,
+                   Runtime::create({.plugin = "cpu", .cpu_devices = 4, .client_options = {}}));
+  MeshConfig mesh;
+  mesh.ici_degree("fsdp") = 4;
+  mesh.ici_degree("data") = 1;
+  ASSIGN_OR_RETURN(const Slices slices, mesh.slices(4));
+  ASSIGN_OR_RETURN(mesh, mesh.resolved(slices));
+  ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
+  ASSIGN_OR_RETURN(const Tree<Array> state, make_state(*runtime, layout));
+  int64_t bytes = 0;
+  for (const ArgumentSpec& spec : specs()) bytes += spec.shape.host_bytes();
+
+  const std::string directory = join_path(folder, "tessera");
+  RETURN_IF_ERROR(files.remove_tree(directory));
+  RETURN_IF_ERROR(files.create_dirs(directory));
+  const CheckpointManager manager(files, directory, {.keep_last = 1});
+  const double before_mb = rss_mb();
+  std::vector<double> stalls, writes, commits, totals, rates, restores, resident;
+  {
+    StagingPool pool;
+    CheckpointSaver saver(manager, clock, {.refuse_not_finite = true});
+    for (int i = 0; i < saves; ++i) {
+      // Each beside the other, so that what else the machine does meets both.
+      ASSIGN_OR_RETURN(const double rate,
+                       disk_rate(files, join_path(folder, "sequential"), bytes, clock));
+      rates.push_back(rate);
+      const absl::Duration start = clock.elapsed();
+      ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(i, state, pool));
+      const auto done = saver.save(std::move(request));
+      stalls.push_back(absl::ToDoubleSeconds(clock.elapsed() - start));
+      const SaveResult& result = done.get();
+      totals.push_back(stalls.back() + result.write_s + result.commit_s);
+      writes.push_back(result.write_s);
+      commits.push_back(result.commit_s);
+      RETURN_IF_ERROR(result.status);
+      resident.push_back(rss_mb());
+    }
+  }
+  const double save_memory_mb = bench::peak_rss_mb() * 1.048576 - before_mb;
+  bool same = true;
+  for (int i = 0; i < kRestores; ++i) {
+    forget(directory);
+    const absl::Duration start = clock.elapsed();
+    ASSIGN_OR_RETURN(const auto reader, manager.open(saves - 1));
+    ASSIGN_OR_RETURN(const Tree<Array> restored, restore(*runtime, *reader, specs(), layout));
+    RETURN_IF_ERROR(wait_until_ready(restored));
+    restores.push_back(absl::ToDoubleSeconds(clock.elapsed() - start));
+    ASSIGN_OR_RETURN(same, is_same(restored, state));
+    if (!same) break;
+  }
+  RETURN_IF_ERROR(files.remove_tree(directory));
+  const double rate = static_cast<double>(bytes) / median(totals);
+  std::printf(
+      "{\"bench\": \"checkpoint\", \"program\": \"tessera\", \"state_mb\": %.1f, \"saves\": %d, "
+      "\"stall_s\": %.4f, \"save_s\": %.3f, \"write_s\": %.3f, \"commit_s\": %.3f, \"restore_s\": "
+      "%.3f, \"same\": %s, \"share_of_disk\": %.3f, \"disk_mb_s\": %.1f, \"save_memory_mb\": %.1f, "
+      "\"resident_mb_first_save\": %.1f, \"resident_mb_last_save\": %.1f}\n",
+      static_cast<double>(bytes) / 1e6, saves, median(stalls), median(totals), median(writes),
+      median(commits), median(restores), same ? "true" : "false", rate / median(rates),
+      median(rates) / 1e6, save_memory_mb, resident.front(), resident.back());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace tessera
+
+int main(int argc, char** argv) {
+  const int saves = argc > 2 ? std::atoi(argv[2]) : 5;
+  if (argc < 2 || saves < 1) {
+    std::fprintf(stderr, "usage: bench_checkpoint FOLDER [SAVES]\n");
+    return 2;
+  }
+  const tessera::Status status = tessera::run(argv[1], saves);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "bench_checkpoint: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

@@ -1,0 +1,3 @@
+# Checkpoints say which version wrote them; one file, so that a new version does not compile the layer anew.
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/run_checkpoints.cc PROPERTIES COMPILE_DEFINITIONS
+                                                                                    TESSERA_VERSION="${PROJECT_VERSION}")

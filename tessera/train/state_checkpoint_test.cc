@@ -1,0 +1,163 @@
+// A state that one mesh saved comes back on any other, bit for bit, and what is read is what the
+// devices hold.
+
+#include "tessera/train/state_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tessera/base/testing.h"
+#include "tessera/ckpt/sample_state.h"
+#include "tessera/runtime/runtime_fixture.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Degrees = std::vector<std::pair<std::string, int64_t>>;
+
+const std::vector<std::pair<std::string, Degrees>> kMeshes = {
+    {"one", {}},
+    {"data2_fsdp2", {{"data", 2}, {"fsdp", 2}}},
+    {"fsdp4_tensor2", {{"fsdp", 4}, {"tensor", 2}}},
+    {"data2_fsdp2_tensor2", {{"data", 2}, {"fsdp", 2}, {"tensor", 2}}},
+};
+
+Layout layout_of(const Degrees& degrees) {
+  MeshConfig config;
+  int64_t devices = 1;
+  config.ici_degree("data") = 1;
+  config.ici_degree("fsdp") = 1;
+  for (const auto& [axis, degree] : degrees) {
+    config.ici_degree(axis) = degree;
+    devices *= degree;
+  }
+  const auto layout = [&]() -> Result<Layout> {
+    ASSIGN_OR_RETURN(const Slices slices, config.slices(devices));
+    ASSIGN_OR_RETURN(const MeshConfig resolved, config.resolved(slices));
+    return make_layout(resolved, slices);
+  }();
+  CHECK_MSG(layout.ok(), layout.status().ToString());
+  return *layout;
+}
+
+/// Large ones that are cut into pieces, small ones, a scalar, and integers beside floats.
+std::vector<ArgumentSpec> state_specs() {
+  return {{"optimizer.count", {DType::kS32, {}}, {}},
+          {"optimizer.mu.embed", {DType::kF32, {1024, 256}}, {"vocab", "embed"}},
+          {"params.embed", {DType::kBF16, {1024, 256}}, {"vocab", "embed"}},
+          {"params.layers.mlp.up", {DType::kF32, {3, 512, 1024}}, {"layers", "embed", "mlp"}},
+          {"params.norm", {DType::kF32, {256}}, {"norm"}}};
+}
+
+HostArray values_of(const ArgumentSpec& spec) {
+  return sample::values_of({spec.path, spec.shape, spec.shape.dims, {}, {}});
+}
+
+class StateCheckpointTest : public testing::RuntimeTest {
+ protected:
+  Tree<Array> put_state(const Layout& layout) {
+    Tree<Array> state;
+    for (const ArgumentSpec& spec : state_specs()) {
+      const auto value = lay_out(spec, layout);
+      CHECK_MSG(value.ok(), value.status().ToString());
+      CHECK(state.add(spec.path, put(values_of(spec), value->sharding)).ok());
+    }
+    return state;
+  }
+  std::unique_ptr<CheckpointReader> save(int64_t step, const Layout& layout,
+                                         int64_t chunk_bytes = 16 << 10) {
+    const Tree<Array> state = put_state(layout);
+    CHECK(wait_until_ready(state).ok());
+    auto request = copy_to_host(step, state, pool_, chunk_bytes);
+    CHECK_MSG(request.ok(), request.status().ToString());
+    const Status saved = sample::save(manager_, *request);
+    CHECK_MSG(saved.ok(), saved.ToString());
+    return *manager_.open(step);
+  }
+
+  TempFolder folder_{TempFolder::kMemory};
+  CheckpointManager manager_{folder_.disk(), folder_ / "checkpoints"};
+  StagingPool pool_;
+};
+
+TEST_F(StateCheckpointTest, SixteenPairsOfMeshesRoundTripBitForBitAndReadWhatTheyHold) {
+  int64_t step = 0, held = 0;
+  for (const ArgumentSpec& spec : state_specs()) held += spec.shape.host_bytes();
+  for (const auto& [from_name, from] : kMeshes) {
+    for (const auto& [to_name, to] : kMeshes) {
+      const auto reader = save(++step, layout_of(from));
+      const auto state = restore(*runtime_, *reader, state_specs(), layout_of(to));
+      ASSERT_TRUE(state.ok()) << from_name << " to " << to_name << ": " << state.status();
+      for (const ArgumentSpec& spec : state_specs()) {
+        const Array& array = state->at(spec.path);
+        const auto value = array.to_host();
+        ASSERT_TRUE(value.ok()) << value.status();
+        EXPECT_TRUE(std::ranges::equal(value->bytes(), values_of(spec).bytes()))
+            << spec.path << ", " << from_name << " to " << to_name;
+        EXPECT_EQ(array.sharding().spec(), lay_out(spec, layout_of(to))->sharding.spec());
+      }
+      EXPECT_GE(reader->bytes_read(), held);
+      EXPECT_LE(reader->bytes_read(), held * 105 / 100) << from_name << " to " << to_name;
+    }
+  }
+  EXPECT_EQ(step, 16);
+}
+
+// As processes with a device each would: what one of them reads is about what its device holds.
+TEST_F(StateCheckpointTest, EveryDeviceAloneReadsWhatItHolds) {
+  for (const auto& [from_name, from] : kMeshes) {
+    const auto reader = save(1, layout_of(from));
+    for (const auto& [to_name, to] : kMeshes) {
+      const Layout layout = layout_of(to);
+      for (int64_t position = 0; position < layout.mesh.size(); ++position) {
+        const int64_t before = reader->bytes_read();
+        int64_t held = 0;
+        for (const ArgumentSpec& spec : state_specs()) {
+          const Box box = lay_out(spec, layout)->sharding.shard_box(spec.shape.dims, position);
+          HostArray part(Shape{spec.shape.dtype, box.dims});
+          ASSERT_TRUE(reader->read_region(spec.path, box, part.bytes()).ok());
+          EXPECT_TRUE(std::ranges::equal(part.bytes(), slice(values_of(spec), box).bytes()));
+          held += part.shape().host_bytes();
+        }
+        EXPECT_LE(reader->bytes_read() - before, held * 105 / 100)
+            << from_name << " to " << to_name;
+      }
+    }
+    ASSERT_TRUE(folder_.disk().remove_tree(manager_.directory()).ok());
+  }
+}
+
+TEST_F(StateCheckpointTest, ASecondSaveTakesTheMemoryOfTheFirst) {
+  const Layout layout = layout_of(kMeshes[1].second);
+  save(1, layout);
+  const int64_t reserved = pool_.reserved_bytes();
+  EXPECT_GT(reserved, 0);
+  for (int64_t step = 2; step < 6; ++step) save(step, layout);
+  EXPECT_EQ(pool_.reserved_bytes(), reserved);
+}
+
+TEST_F(StateCheckpointTest, ShardsLargerThanAChunkAreStoredInPieces) {
+  const Layout layout = layout_of({});
+  const ArraySpec whole = (*save(1, layout, 16 << 20)->array_info("params.layers.mlp.up"))->spec;
+  EXPECT_TRUE(whole.inner_chunk_shape.empty());
+  const ArraySpec pieces = (*save(2, layout, 4 << 10)->array_info("params.layers.mlp.up"))->spec;
+  EXPECT_LE(pieces.piece_bytes(), 4 << 10);
+  EXPECT_EQ(pieces.pieces_per_chunk(), 1536);
+}
+
+TEST_F(StateCheckpointTest, DamageIsFoundWhileRestoringAndNamesTheParameter) {
+  const auto reader = save(1, layout_of(kMeshes[1].second));
+  const std::string chunk = "checkpoints/1/state/params/layers/mlp/up/c.0.1.0";
+  std::string bytes = folder_.read(chunk);
+  bytes[bytes.size() / 2] ^= 4;
+  folder_.write(chunk, bytes);
+  const auto state = restore(*runtime_, *reader, state_specs(), layout_of({}));
+  EXPECT_TRUE(absl::IsDataLoss(state.status())) << state.status();
+  EXPECT_THAT(std::string(state.status().message()),
+              HasSubstr("parameter params.layers.mlp.up of checkpoint step 1"));
+}
+
+}  // namespace
+}  // namespace tessera
