@@ -45,20 +45,27 @@ int64_t product(std::span<const int64_t> dims) {
   return result;
 }
 
-Json codecs_of_piece(DType dtype) {
+Json codecs_of_piece(const ArraySpec& spec) {
+  const DType dtype = spec.shape.dtype;
   Json bytes = {{"name", "bytes"}};
   if (dtype_host_bytes(dtype) > 1) bytes["configuration"] = {{"endian", "little"}};
-  return Json::array({bytes, {{"name", "crc32c"}}});
+  Json codecs = Json::array({bytes});
+  if (spec.zstd_level > 0) {
+    codecs.push_back(
+        {{"name", "zstd"}, {"configuration", {{"level", spec.zstd_level}, {"checksum", false}}}});
+  }
+  codecs.push_back({{"name", "crc32c"}});
+  return codecs;
 }
 
 Json codecs_of(const ArraySpec& spec) {
-  if (spec.inner_chunk_shape.empty()) return codecs_of_piece(spec.shape.dtype);
+  if (spec.inner_chunk_shape.empty()) return codecs_of_piece(spec);
   const Json index = Json::array(
       {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}, {{"name", "crc32c"}}});
   return Json::array({{{"name", "sharding_indexed"},
                        {"configuration",
                         {{"chunk_shape", spec.inner_chunk_shape},
-                         {"codecs", codecs_of_piece(spec.shape.dtype)},
+                         {"codecs", codecs_of_piece(spec)},
                          {"index_codecs", index},
                          {"index_location", "end"}}}}});
 }
@@ -85,6 +92,10 @@ Status ArraySpec::validate() const {
   if (!inner_chunk_shape.empty() && inner_chunk_shape.size() != rank) {
     return invalid_argument("checkpoint: ", name, " ", to_string(shape), " has pieces of rank ",
                             inner_chunk_shape.size());
+  }
+  if (zstd_level < 0 || zstd_level > 19) {
+    return invalid_argument("checkpoint: ", name, ": the zstd level is ", zstd_level,
+                            "; it must be from 1 to 19, or 0 for none");
   }
   for (size_t i = 0; i < rank; ++i) {
     if (shape.dims[i] < 0 || chunk_shape[i] < 1 ||
@@ -142,7 +153,7 @@ ArraySpec make_array_spec(std::string name, Shape shape, Dims shard_dims, int64_
     *largest /= 2;
     bytes /= 2;
   }
-  ArraySpec spec{std::move(name), std::move(shape), std::move(shard_dims), {}, {}};
+  ArraySpec spec{std::move(name), std::move(shape), std::move(shard_dims), {}, {}, 0};
   if (piece != spec.chunk_shape) spec.inner_chunk_shape = std::move(piece);
   return spec;
 }

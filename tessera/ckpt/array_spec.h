@@ -23,6 +23,8 @@ struct ArraySpec {
   Dims inner_chunk_shape;
   /// What the dimensions are called ("embed", "mlp"), one each; or empty.
   std::vector<std::string> dim_names;
+  /// Each piece is compressed by zstd at this level, 1 to 19; 0: stored as it is.
+  int zstd_level = 0;
 
   /// The names of parameters and sizes that do not fit, in one message.
   Status validate() const;
@@ -37,9 +39,10 @@ struct ArraySpec {
   }
   int64_t piece_bytes() const;
   int64_t pieces_per_chunk() const;
-  /// The size of every chunk file of this array, checksums and index included.
+  /// The size of every chunk file of this array, checksums and index included, as it is without
+  /// compression: compressed ones are mostly smaller, each with a size of its own.
   int64_t chunk_file_bytes() const;
-  /// Everything that the array takes on disk, without its metadata.
+  /// Everything that the array takes on disk, without its metadata and compression.
   int64_t file_bytes() const { return chunk_count() * chunk_file_bytes(); }
 
   bool operator==(const ArraySpec&) const = default;

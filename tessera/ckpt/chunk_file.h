@@ -5,27 +5,29 @@
 #include <string>
 
 #include "tessera/base/filesystem.h"
-#include "tessera/ckpt/array_spec.h"
+#include "tessera/ckpt/manifest.h"
 
 // The bytes of one chunk file: what stands in docs/format_checkpoint.md under "Chunk files".
 
 namespace tessera {
 
 /// Writes a chunk and syncs it. `data` holds the elements of spec.chunk_box(index), dense, as the
-/// host has them. Returns the chunk's checksum: the CRC-32C of the data of a chunk in one piece, or
-/// else of its pieces' checksums one after another (4 bytes each, little-endian). Both say whether
-/// a file is the one that was written.
-Result<uint32_t> write_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                                  const Box& chunk, std::span<const std::byte> data);
+/// host has them. Returns the file's size, and the chunk's checksum: the CRC-32C of the data of a
+/// chunk in one piece, as stored, or else of its pieces' checksums one after another (4 bytes each,
+/// little-endian). Both say whether a file is the one that was written.
+Result<StoredChunk> write_chunk_file(FileSystem& files, const std::string& path,
+                                     const ArraySpec& spec, const Box& chunk,
+                                     std::span<const std::byte> data);
 
 /// Reads of the chunk `chunk` (its box within the array) what lies in `to.box`, piece by piece,
 /// verifies every piece read and adds the bytes read from the file to `*bytes_read`. DATA_LOSS when
-/// the file is not as it was written, or is not the one with `checksum`.
+/// the file is not as it was written, or is not the one that is `stored`.
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                       const Box& chunk, uint32_t checksum, const HostBox& to, int64_t* bytes_read);
+                       const Box& chunk, const StoredChunk& stored, const HostBox& to,
+                       int64_t* bytes_read);
 
 /// Reads all of it and compares every checksum; DATA_LOSS names what is wrong.
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                         uint32_t checksum);
+                         const StoredChunk& stored);
 
 }  // namespace tessera

@@ -177,6 +177,28 @@ TEST_F(ManagerTest, AnyFlippedBitInAnyFileIsFoundAndNamed) {
   EXPECT_THAT(*manager().verify(1), IsEmpty());
 }
 
+TEST_F(ManagerTest, AnyFlippedBitInACompressedFileIsFoundAndNamed) {
+  std::vector<ArraySpec> specs = sample::compressed_specs();
+  std::erase_if(specs, [](const ArraySpec& spec) { return spec.shape.elements() > 1000; });
+  ASSERT_TRUE(sample::save(manager(), sample::request(1, specs)).ok());
+  for (const std::string& file : files_below("1/state")) {
+    if (file.ends_with(".json")) continue;
+    const std::string good = read(file);
+    for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+      std::string bad = good;
+      bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+      write(file, bad);
+      const auto damages = manager().verify(1);
+      ASSERT_EQ(damages->size(), 1U) << file << " bit " << bit;
+      EXPECT_EQ(damages->front().file, path(file));
+      const auto reader = manager().open(1);
+      ASSERT_TRUE(absl::IsDataLoss((*reader)->read_array(damages->front().array).status()));
+    }
+    write(file, good);
+  }
+  EXPECT_THAT(*manager().verify(1), IsEmpty());
+}
+
 TEST_F(ManagerTest, MissingFilesAndChunksOfAnotherStepAreFound) {
   save(1);
   const std::vector<ArraySpec> other = {{"params.v", {DType::kF32, {4, 4}}, {2, 4}, {1, 2}, {}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "absl/strings/str_format.h"
 #include "tessera/base/crc32c.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr std::string_view kFormatName = "tessera-checkpoint";
 constexpr std::string_view kTrailerStart = ",\n\"manifest_crc32c\": \"";
 constexpr std::string_view kTrailerEnd = "\"\n}\n";
+constexpr std::string_view kZstdFeature = "zstd";
 constexpr size_t kHexDigits = 8;
 constexpr size_t kTrailerBytes = kTrailerStart.size() + kHexDigits + kTrailerEnd.size();
 
@@ -45,6 +47,10 @@ Json record_to_json(const ArrayRecord& record) {
                {"chunk_shape", spec.chunk_shape}};
   if (!spec.inner_chunk_shape.empty()) json["inner_chunk_shape"] = spec.inner_chunk_shape;
   if (!spec.dim_names.empty()) json["dim_names"] = spec.dim_names;
+  if (spec.zstd_level > 0) {
+    json["zstd_level"] = spec.zstd_level;
+    json["chunk_file_bytes"] = record.chunk_file_bytes;
+  }
   json["metadata_crc32c"] = hex(record.metadata_crc32c);
   std::vector<std::string> checksums;
   for (const uint32_t checksum : record.chunk_checksums) checksums.push_back(hex(checksum));
@@ -61,6 +67,8 @@ Result<ArrayRecord> record_from_json(const std::string& name, const Json& json) 
   record.spec.chunk_shape = json.at("chunk_shape").get<Dims>();
   record.spec.inner_chunk_shape = json.value("inner_chunk_shape", Dims());
   record.spec.dim_names = json.value("dim_names", std::vector<std::string>());
+  record.spec.zstd_level = json.value("zstd_level", 0);
+  record.chunk_file_bytes = json.value("chunk_file_bytes", std::vector<int64_t>());
   RETURN_IF_ERROR(record.spec.validate());
   ASSIGN_OR_RETURN(record.metadata_crc32c, from_hex(json.at("metadata_crc32c").get<std::string>()));
   for (const Json& checksum : json.at("chunk_checksums")) {
@@ -69,6 +77,11 @@ Result<ArrayRecord> record_from_json(const std::string& name, const Json& json) 
   }
   if (static_cast<int64_t>(record.chunk_checksums.size()) != record.spec.chunk_count()) {
     return invalid_argument(name, ": ", record.chunk_checksums.size(), " checksums for ",
+                            record.spec.chunk_count(), " chunks");
+  }
+  if (record.chunk_file_bytes.size() !=
+      (record.spec.zstd_level > 0 ? record.chunk_checksums.size() : 0)) {
+    return invalid_argument(name, ": ", record.chunk_file_bytes.size(), " sizes for ",
                             record.spec.chunk_count(), " chunks");
   }
   return record;
@@ -100,7 +113,8 @@ Status check_version(const Json& json, std::string_view source) {
                          kCheckpointFormatVersion,
                          ": use the program that wrote it, or a newer one");
   }
-  for (const Json& feature : json.at("required_features")) {  // version 1 knows none
+  for (const Json& feature : json.at("required_features")) {
+    if (feature == kZstdFeature) continue;
     return unimplemented(source, ": needs the feature '", feature.get<std::string>(),
                          "', which this program does not know: use a newer one");
   }
@@ -132,11 +146,21 @@ const ArrayRecord* Manifest::find(std::string_view name) const {
   return at != arrays.end() && at->spec.name == name ? &*at : nullptr;
 }
 
+int64_t ArrayRecord::file_bytes() const {
+  if (chunk_file_bytes.empty()) return spec.file_bytes();
+  return std::accumulate(chunk_file_bytes.begin(), chunk_file_bytes.end(), int64_t{0});
+}
+
 Result<std::string> manifest_to_text(const Manifest& manifest) {
+  const bool is_compressed =
+      std::any_of(manifest.arrays.begin(), manifest.arrays.end(),
+                  [](const ArrayRecord& array) { return array.spec.zstd_level > 0; });
   std::string text = absl::StrFormat(
-      "{\n\"format\": \"%s\",\n\"format_version\": %d,\n\"required_features\": [],\n\"step\": %d,\n"
+      "{\n\"format\": \"%s\",\n\"format_version\": %d,\n\"required_features\": [%s],\n\"step\": "
+      "%d,\n"
       "\"saved_unix_s\": %d",
-      to_absl(kFormatName), kCheckpointFormatVersion, manifest.step, manifest.saved_unix_s);
+      to_absl(kFormatName), kCheckpointFormatVersion, is_compressed ? "\"zstd\"" : "",
+      manifest.step, manifest.saved_unix_s);
   for (const OpaqueField& field : kOpaqueFields) {
     ASSIGN_OR_RETURN(const Json value,
                      parse_json(manifest.*field.text, str_cat("checkpoint manifest, ", field.key)));

@@ -14,11 +14,25 @@ namespace tessera {
 inline constexpr int kCheckpointFormatVersion = 1;
 inline constexpr std::string_view kCheckpointManifestFile = "checkpoint.json";
 
+/// What is known of a chunk file that was written.
+struct StoredChunk {
+  uint32_t checksum = 0;
+  int64_t file_bytes = 0;
+};
+
 /// What a checkpoint says of one array.
 struct ArrayRecord {
   ArraySpec spec;
   uint32_t metadata_crc32c = 0;           // of its zarr.json
   std::vector<uint32_t> chunk_checksums;  // in row-major order of the grid; see write_chunk_file
+  std::vector<int64_t> chunk_file_bytes;  // in the same order; empty without compression
+
+  StoredChunk stored(size_t chunk) const {
+    return {chunk_checksums[chunk],
+            chunk_file_bytes.empty() ? spec.chunk_file_bytes() : chunk_file_bytes[chunk]};
+  }
+  /// Of all its chunks, on disk.
+  int64_t file_bytes() const;
 };
 
 /// What a checkpoint says of itself: the file checkpoint.json (docs/format_checkpoint.md). The

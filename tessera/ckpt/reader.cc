@@ -111,7 +111,7 @@ Status CheckpointReader::read_chunk(const ArrayRecord& record, const Dims& index
   int64_t read = 0;
   const Status status =
       read_chunk_file(files_, ChunkFile{&record, chunk}.path(folder_), spec, spec.chunk_box(index),
-                      record.chunk_checksums[chunk], {region.box, region.out.data()}, &read);
+                      record.stored(chunk), {region.box, region.out.data()}, &read);
   bytes_read_ += read;
   return status;
 }
@@ -160,14 +160,14 @@ std::vector<Damage> CheckpointReader::check_files(bool only_first) const {
   for (const ChunkFile& file : chunk_files(manifest_)) {
     const std::string path = file.path(folder_);
     const ArraySpec& spec = file.record->spec;
+    const int64_t expected = file.record->stored(file.chunk).file_bytes;
     const Result<int64_t> size = files_.file_size(path);
     if (absl::IsNotFound(size.status())) {
       damages.push_back({path, spec.name, "is missing"});
     } else if (!size.ok()) {
       damages.push_back(damage_of(path, spec.name, size.status()));
-    } else if (*size != spec.chunk_file_bytes()) {
-      damages.push_back(
-          {path, spec.name, str_cat("has ", *size, " bytes instead of ", spec.chunk_file_bytes())});
+    } else if (*size != expected) {
+      damages.push_back({path, spec.name, str_cat("has ", *size, " bytes instead of ", expected)});
     }
     if (only_first && !damages.empty()) return damages;
   }
@@ -207,7 +207,7 @@ std::vector<Damage> CheckpointReader::verify(ThreadPool& pool) const {
     const ArrayRecord& record = *files[i].record;
     const std::string path = files[i].path(folder_);
     const Status status =
-        verify_chunk_file(files_, path, record.spec, record.chunk_checksums[files[i].chunk]);
+        verify_chunk_file(files_, path, record.spec, record.stored(files[i].chunk));
     if (status.ok()) return;
     const std::lock_guard lock(mutex);
     damages.push_back(damage_of(path, record.spec.name, status));

@@ -63,6 +63,16 @@ inline std::vector<ArraySpec> specs() {
   return specs;
 }
 
+/// Compressed ones: whole and in pieces, that stick out, that need a conversion, a scalar.
+inline std::vector<ArraySpec> compressed_specs() {
+  return {{"params.whole", {DType::kF32, {6, 10}}, {4, 5}, {}, {}, 3},
+          {"params.pieces", {DType::kBF16, {6, 12}}, {4, 12}, {2, 3}, {}, 1},
+          {"params.nibbles", {DType::kS4, {40, 30}}, {20, 30}, {5, 30}, {}, 19},
+          {"params.bools", {DType::kBool, {4096}}, {4096}, {512}, {}, 3},
+          {"count", {DType::kS32, {}}, {}, {}, {}, 3},
+          {"plain", {DType::kF32, {4, 4}}, {2, 4}, {1, 2}, {}, 0}};
+}
+
 /// A small one, for tests that repeat many times.
 inline std::vector<ArraySpec> few_specs() {
   return {{"params.w", {DType::kF32, {4, 4}}, {2, 4}, {1, 2}, {"embed", "mlp"}},

@@ -93,12 +93,12 @@ Status CheckpointSaver::write(const SaveRequest& request, SaveResult* result) {
   if (written.ok()) written = write_shards(request, *writer);
   if (written.ok() && options_.before_commit) written = options_.before_commit(*writer);
   RETURN_IF_ERROR(agree("writing a checkpoint", written));
-  result->bytes = writer->bytes();
   const absl::Duration end = clock_.elapsed();
   result->write_s = absl::ToDoubleSeconds(end - start);
   Status committed = collect(*writer);
   if (committed.ok() && leads()) committed = writer->commit(request.manifest);
   RETURN_IF_ERROR(agree("committing a checkpoint", committed));
+  result->bytes = writer->bytes();  // of the process that leads, which knows every chunk's size
   result->commit_s = absl::ToDoubleSeconds(clock_.elapsed() - end);
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #include "tessera/ckpt/writer.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -63,11 +64,10 @@ Status CheckpointWriter::add_arrays(std::vector<ArraySpec> arrays) {
     bytes_ += spec.file_bytes();
     const size_t chunks = static_cast<size_t>(spec.chunk_count());
     const std::string name = spec.name;
+    ArrayRecord record{std::move(spec), 0, std::vector<uint32_t>(chunks), {}};
+    if (record.spec.zstd_level > 0) record.chunk_file_bytes.resize(chunks);
     const bool is_new =
-        arrays_
-            .emplace(name, Array{{std::move(spec), 0, std::vector<uint32_t>(chunks)},
-                                 std::vector<bool>(chunks)})
-            .second;
+        arrays_.emplace(name, Array{std::move(record), std::vector<bool>(chunks)}).second;
     if (!is_new) return invalid_argument("checkpoint: two arrays are named ", name);
   }
   for (const std::string& folder : folders) {
@@ -141,22 +141,34 @@ Status CheckpointWriter::write_shard(std::string_view name, const Box& box,
   }
   const std::string path = join_path(join_path(temporary_, array_folder(name)),
                                      chunk_file_name(grid_index(chunk, spec.grid())));
-  const Result<uint32_t> checksum = write_chunk_file(files_, path, spec, box, bytes);
-  if (!checksum.ok()) return explain(checksum.status());
+  const Result<StoredChunk> stored = write_chunk_file(files_, path, spec, box, bytes);
+  if (!stored.ok()) return explain(stored.status());
   const std::lock_guard lock(mutex_);
-  written_.push_back({std::string(name), chunk, *checksum});
-  return note(array, chunk, *checksum);
+  written_.push_back({std::string(name), chunk, *stored});
+  return note(array, chunk, *stored);
 }
 
-Status CheckpointWriter::note(Array& array, int64_t chunk, uint32_t checksum) {
+Status CheckpointWriter::note(Array& array, int64_t chunk, const StoredChunk& stored) {
   const size_t at = static_cast<size_t>(chunk);
   if (array.written[at]) {
     return failed_precondition("checkpoint: chunk ", chunk, " of ", array.record.spec.name,
                                " was written twice");
   }
   array.written[at] = true;
-  array.record.chunk_checksums[at] = checksum;
+  array.record.chunk_checksums[at] = stored.checksum;
+  if (!array.record.chunk_file_bytes.empty()) array.record.chunk_file_bytes[at] = stored.file_bytes;
   return absl::OkStatus();
+}
+
+int64_t CheckpointWriter::bytes() const {
+  const std::lock_guard lock(mutex_);
+  int64_t bytes = 0;
+  for (const auto& [name, array] : arrays_) {
+    const bool is_whole =
+        std::find(array.written.begin(), array.written.end(), false) == array.written.end();
+    bytes += is_whole ? array.record.file_bytes() : array.record.spec.file_bytes();
+  }
+  return bytes;
 }
 
 std::vector<WrittenChunk> CheckpointWriter::written() const {
@@ -173,7 +185,7 @@ Status CheckpointWriter::adopt(std::span<const WrittenChunk> chunks) {
       return invalid_argument("checkpoint: another process wrote chunk ", chunk.chunk, " of ",
                               chunk.array, ", which is not in the state");
     }
-    RETURN_IF_ERROR(note(array->second, chunk.chunk, chunk.checksum));
+    RETURN_IF_ERROR(note(array->second, chunk.chunk, chunk.stored));
   }
   return absl::OkStatus();
 }
@@ -233,7 +245,7 @@ Status CheckpointWriter::explain(const Status& status) const {
 std::string to_text(std::span<const WrittenChunk> chunks) {
   Json list = Json::array();
   for (const WrittenChunk& chunk : chunks)
-    list.push_back({chunk.array, chunk.chunk, chunk.checksum});
+    list.push_back({chunk.array, chunk.chunk, chunk.stored.checksum, chunk.stored.file_bytes});
   return list.dump();
 }
 
@@ -243,9 +255,10 @@ Result<std::vector<WrittenChunk>> written_from_text(const std::string& text) {
   bool good = list.is_array();
   for (size_t i = 0; good && i < list.size(); ++i) {
     const Json& chunk = list[i];
-    good = chunk.is_array() && chunk.size() == 3 && chunk[0].is_string() &&
-           chunk[1].is_number_integer() && chunk[2].is_number_unsigned();
-    if (good) chunks.push_back({chunk[0], chunk[1], chunk[2]});
+    good = chunk.is_array() && chunk.size() == 4 && chunk[0].is_string() &&
+           chunk[1].is_number_integer() && chunk[2].is_number_unsigned() &&
+           chunk[3].is_number_integer();
+    if (good) chunks.push_back({chunk[0], chunk[1], {chunk[2], chunk[3]}});
   }
   if (good) return chunks;
   return data_loss("checkpoint: another process sent what is no list of written chunks");

@@ -20,7 +20,7 @@ namespace tessera {
 struct WrittenChunk {
   std::string array;
   int64_t chunk = 0;  // position in row-major order of the grid
-  uint32_t checksum = 0;
+  StoredChunk stored;
 };
 
 /// For handing them over, and back; DATA_LOSS for what is no such text.
@@ -75,8 +75,8 @@ class CheckpointWriter {
   /// Removes the temporary folder; nothing else can be called after.
   Status abort();
 
-  /// Of all arrays, as it lies on disk.
-  int64_t bytes() const { return bytes_; }
+  /// Of all arrays, as it lies on disk; before all chunks are written, as without compression.
+  int64_t bytes() const;
   const std::string& temporary_folder() const { return temporary_; }
 
  private:
@@ -90,7 +90,7 @@ class CheckpointWriter {
   Status make_folder();
   Status write_metadata();
   Status check_complete() const;
-  Status note(Array& array, int64_t chunk, uint32_t checksum);
+  Status note(Array& array, int64_t chunk, const StoredChunk& stored);
   Result<int64_t> chunk_of(const Array& array, const Box& box) const;
   /// Says how much is needed when the disk was full.
   Status explain(const Status& status) const;
@@ -100,7 +100,7 @@ class CheckpointWriter {
   const int64_t step_;
   const Options options_;
   const std::string temporary_;
-  int64_t bytes_ = 0;
+  int64_t bytes_ = 0;                 // without compression
   bool open_ = false;                 // whether there is a folder to remove
   std::vector<std::string> folders_;  // of the temporary folder, parents first
   mutable std::mutex mutex_;          // guards checksums and marks inside arrays_, and written_

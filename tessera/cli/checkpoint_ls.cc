@@ -27,7 +27,7 @@ std::string loss_text(const std::string& metrics_json) {
 
 int64_t bytes_of(const Manifest& manifest) {
   int64_t bytes = 0;
-  for (const ArrayRecord& array : manifest.arrays) bytes += array.spec.file_bytes();
+  for (const ArrayRecord& array : manifest.arrays) bytes += array.file_bytes();
   return bytes;
 }
 

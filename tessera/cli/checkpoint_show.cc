@@ -80,8 +80,8 @@ class CheckpointShow : public Command {
       table.add({std::string(2 * (parts.size() - 1), ' ') + parts.back(),
                  to_string(array.spec.shape),
                  str_cat("chunks of [", absl::StrJoin(array.spec.chunk_shape, ","), "]"),
-                 bytes_text(static_cast<double>(array.spec.file_bytes())), norm});
-      bytes += array.spec.file_bytes();
+                 bytes_text(static_cast<double>(array.file_bytes())), norm});
+      bytes += array.file_bytes();
       before = parts;
     }
     invocation.out << table.text() << reader.manifest().arrays.size() << " arrays, "

@@ -99,6 +99,9 @@ void CheckpointConfig::fields(ConfigFields& f) {
   f.field("chunk_bytes", chunk_bytes)
       .at_least(1024)
       .help("Larger shards are stored in pieces of about this size, each with a checksum.");
+  f.field("zstd_level", zstd_level)
+      .range(0, 19)
+      .help("Compress by zstd at this level; 0: not. Weights hardly shrink; moments may.");
   f.field("initialize_from", initialize_from)
       .expands_variables()
       .help("Folder of a run or of one checkpoint, whose weights this run begins with.");

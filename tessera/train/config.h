@@ -73,6 +73,7 @@ struct CheckpointConfig {
   bool save_on_error = true;
   bool skip_when_busy = false;
   int64_t chunk_bytes = 256 << 10;
+  int64_t zstd_level = 0;  ///< 0: not compressed
   std::string
       initialize_from;  ///< A run's folder or a checkpoint's, whose weights a run begins with.
 

@@ -72,9 +72,12 @@ Status RunCheckpoints::save(Request request, MetricsLogger& metrics) {
   }
   finish(metrics);
   ready_s_ = absl::ToDoubleSeconds(ready - request.asked);
+  const CheckpointConfig& config = session_.config.checkpoint;
   const absl::Duration start = clock_.elapsed();
-  ASSIGN_OR_RETURN(SaveRequest copy, copy_to_host(request.step, *request.state, pool_,
-                                                  session_.config.checkpoint.chunk_bytes));
+  ASSIGN_OR_RETURN(SaveRequest copy,
+                   copy_to_host(request.step, *request.state, pool_,
+                                {.chunk_bytes = config.chunk_bytes,
+                                 .zstd_level = static_cast<int>(config.zstd_level)}));
   copy.copy_s = absl::ToDoubleSeconds(clock_.elapsed() - start);
   copy.manifest = std::move(request.manifest);
   copy.manifest.step = request.step;

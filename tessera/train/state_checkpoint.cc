@@ -141,15 +141,17 @@ Status wait_until_ready(const Tree<Array>& state) {
 }
 
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
-                                 int64_t chunk_bytes) {
+                                 CopyOptions options) {
   SaveRequest request;
   request.step = step;
   std::vector<pjrt::Event> copies;
   Status status;
   for (const auto& [path, array] : state) {
     if (!status.ok()) break;
-    request.arrays.push_back(make_array_spec(
-        path, array.shape(), chunk_dims(array.sharding(), array.shape()), chunk_bytes));
+    ArraySpec spec = make_array_spec(
+        path, array.shape(), chunk_dims(array.sharding(), array.shape()), options.chunk_bytes);
+    spec.zstd_level = options.zstd_level;
+    request.arrays.push_back(std::move(spec));
     status = annotate(start_copies(path, array, pool, request, copies), path);
   }
   for (const pjrt::Event& copy : copies) status.Update(copy.await());

@@ -11,12 +11,17 @@ namespace tessera {
 /// Waits until every array of a state is computed; the first error of what computes them.
 Status wait_until_ready(const Tree<Array>& state);
 
+/// How what is copied is to be stored.
+struct CopyOptions {
+  /// Larger shards are stored in pieces of about this size, which a reader can take one by one.
+  int64_t chunk_bytes = kDefaultChunkBytes;
+  int zstd_level = 0;  ///< 0: not compressed
+};
 /// Copies this process's part of a state to host memory of `pool`, each part once however many
 /// devices hold it, ready to be saved; all copies are under way at once. The state may be donated
-/// as soon as this returns. Shards larger than `chunk_bytes` are to be stored in pieces of about
-/// that size, which a reader can take one by one.
+/// as soon as this returns.
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
-                                 int64_t chunk_bytes = kDefaultChunkBytes);
+                                 CopyOptions options = {});
 
 /// Reads the arrays that `specs` name onto the layout's mesh, on several threads: of each what this
 /// process's devices hold, once, and verified. Holds about 256 MiB, or the largest array, in host

@@ -70,7 +70,7 @@ class StateCheckpointTest : public testing::RuntimeTest {
                                          int64_t chunk_bytes = 16 << 10) {
     const Tree<Array> state = put_state(layout);
     CHECK(wait_until_ready(state).ok());
-    auto request = copy_to_host(step, state, pool_, chunk_bytes);
+    auto request = copy_to_host(step, state, pool_, {.chunk_bytes = chunk_bytes});
     CHECK_MSG(request.ok(), request.status().ToString());
     const Status saved = sample::save(manager_, *request);
     CHECK_MSG(saved.ok(), saved.ToString());

@@ -13,10 +13,15 @@ Status write_sample(const std::string& folder) {
   PosixFileSystem files;
   RETURN_IF_ERROR(files.remove_tree(folder));
   const CheckpointManager manager(files, join_path(folder, "checkpoints"));
-  RETURN_IF_ERROR(sample::save(manager, sample::request(7, sample::specs())));
+  std::vector<ArraySpec> specs = sample::specs();
+  for (ArraySpec& spec : sample::compressed_specs()) {
+    spec.name = "compressed." + spec.name;
+    specs.push_back(std::move(spec));
+  }
+  RETURN_IF_ERROR(sample::save(manager, sample::request(7, specs)));
   const std::string expected = join_path(folder, "expected");
   RETURN_IF_ERROR(files.create_dirs(expected));
-  for (const ArraySpec& spec : sample::specs()) {
+  for (const ArraySpec& spec : specs) {
     const HostArray values = sample::values_of(spec);
     RETURN_IF_ERROR(files.write_file(join_path(expected, spec.name + ".bin"), {values.bytes()}));
   }
