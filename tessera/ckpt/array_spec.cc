@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "tessera/base/json.h"
 
@@ -140,17 +142,30 @@ int64_t ArraySpec::chunk_file_bytes() const {
   return data + pieces * kIndexEntryBytes + kChecksumBytes;
 }
 
+namespace {
+
+// The even dimension of `piece` that the whole array is cut into the fewest parts along; of several
+// the largest one. Null: none is even.
+int64_t* dim_to_halve(const Dims& whole, Dims& piece) {
+  const auto parts = [&](size_t i) { return whole[i] / piece[i]; };
+  std::optional<size_t> best;
+  for (size_t i = 0; i < piece.size(); ++i) {
+    if (piece[i] % 2 != 0) continue;
+    if (!best || std::pair(parts(i), -piece[i]) < std::pair(parts(*best), -piece[*best])) best = i;
+  }
+  return best ? &piece[*best] : nullptr;
+}
+
+}  // namespace
+
 ArraySpec make_array_spec(std::string name, Shape shape, Dims shard_dims, int64_t piece_bytes) {
   for (int64_t& dim : shard_dims) dim = std::max<int64_t>(dim, 1);
   Dims piece = shard_dims;
   int64_t bytes = product(shard_dims) * dtype_host_bytes(shape.dtype);
   while (bytes > piece_bytes) {
-    int64_t* largest = nullptr;
-    for (int64_t& dim : piece) {
-      if (dim % 2 == 0 && (largest == nullptr || dim > *largest)) largest = &dim;
-    }
-    if (largest == nullptr) break;
-    *largest /= 2;
+    int64_t* dim = dim_to_halve(shape.dims, piece);
+    if (dim == nullptr) break;
+    *dim /= 2;
     bytes /= 2;
   }
   ArraySpec spec{std::move(name), std::move(shape), std::move(shard_dims), {}, {}, 0};

@@ -52,8 +52,9 @@ struct ArraySpec {
 inline constexpr int64_t kDefaultChunkBytes = 256 << 10;
 
 /// A spec whose chunks are shards of `shard_dims`, cut into pieces of about `piece_bytes` when
-/// larger. Pieces come from halving the largest dimension again and again, so that a mesh with
-/// other powers of two finds its borders between pieces.
+/// larger. Pieces come from halving again and again the dimension that the whole array is cut into
+/// the fewest parts along, so that a mesh with other powers of two, along whichever dimensions,
+/// finds its borders between pieces.
 ArraySpec make_array_spec(std::string name, Shape shape, Dims shard_dims,
                           int64_t piece_bytes = kDefaultChunkBytes);
 

@@ -181,10 +181,16 @@ TEST_F(ManagerTest, AnyFlippedBitInACompressedFileIsFoundAndNamed) {
   std::vector<ArraySpec> specs = sample::compressed_specs();
   std::erase_if(specs, [](const ArraySpec& spec) { return spec.shape.elements() > 1000; });
   ASSERT_TRUE(sample::save(manager(), sample::request(1, specs)).ok());
+  std::map<std::string, std::vector<std::byte>> values;
+  for (const ArraySpec& spec : specs) {
+    const HostArray value = sample::values_of(spec);
+    values[spec.name].assign(value.bytes().begin(), value.bytes().end());
+  }
+  int64_t bits = 0, damaged = 0;
   for (const std::string& file : files_below("1/state")) {
     if (file.ends_with(".json")) continue;
     const std::string good = read(file);
-    for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    for (size_t bit = 0; bit < good.size() * 8; ++bit, ++bits) {
       std::string bad = good;
       bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
       write(file, bad);
@@ -192,10 +198,17 @@ TEST_F(ManagerTest, AnyFlippedBitInACompressedFileIsFoundAndNamed) {
       ASSERT_EQ(damages->size(), 1U) << file << " bit " << bit;
       EXPECT_EQ(damages->front().file, path(file));
       const auto reader = manager().open(1);
-      ASSERT_TRUE(absl::IsDataLoss((*reader)->read_array(damages->front().array).status()));
+      const auto array = (*reader)->read_array(damages->front().array);
+      // Of a piece that sticks out of the array as a whole nothing is read.
+      const bool as_saved =
+          array.ok() && std::ranges::equal(array->bytes(), values.at(damages->front().array));
+      ASSERT_TRUE(as_saved || absl::IsDataLoss(array.status()))
+          << file << " bit " << bit << ": " << array.status();
+      damaged += as_saved ? 0 : 1;
     }
     write(file, good);
   }
+  EXPECT_GT(damaged, bits / 2);
   EXPECT_THAT(*manager().verify(1), IsEmpty());
 }
 

@@ -144,7 +144,7 @@ TEST_F(StateCheckpointTest, ShardsLargerThanAChunkAreStoredInPieces) {
   EXPECT_TRUE(whole.inner_chunk_shape.empty());
   const ArraySpec pieces = (*save(2, layout, 4 << 10)->array_info("params.layers.mlp.up"))->spec;
   EXPECT_LE(pieces.piece_bytes(), 4 << 10);
-  EXPECT_EQ(pieces.pieces_per_chunk(), 1536);
+  EXPECT_EQ(pieces.pieces_per_chunk(), 2048);
 }
 
 TEST_F(StateCheckpointTest, DamageIsFoundWhileRestoringAndNamesTheParameter) {
