@@ -5,46 +5,11 @@
 #include <tuple>
 
 #include "tessera/base/strings.h"
+#include "tessera/train/collective_uses.h"
 #include "tessera/train/remat.h"
 
 namespace tessera {
 namespace {
-
-using pjrt::HloComputation;
-using pjrt::HloInstruction;
-
-/// "all-gather" of "all-gather-start" and "all-gather"; empty of what is no collective, and of the
-/// second half of one.
-std::string collective_kind(std::string_view opcode) {
-  constexpr std::string_view kStart = "-start";
-  if (opcode.ends_with(kStart)) opcode.remove_suffix(kStart.size());
-  for (const char* kind : {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-                           "collective-permute", "collective-broadcast", "ragged-all-to-all"}) {
-    if (opcode == kind) return kind;
-  }
-  return "";
-}
-
-double operand_bytes(const HloComputation& computation, const HloInstruction& instruction) {
-  double bytes = 0;
-  for (int64_t id : instruction.operands) {
-    for (const HloInstruction& other : computation.instructions) {
-      if (other.id == id) bytes += other.shape.bytes();
-    }
-  }
-  return bytes;
-}
-
-/// Devices, by position in the mesh, that exchange with one another.
-std::vector<std::vector<int64_t>> exchanging(const HloInstruction& instruction, int64_t devices) {
-  std::vector<std::vector<int64_t>> groups = instruction.groups;
-  for (const auto& [source, target] : instruction.source_target_pairs)
-    groups.push_back({source, target});
-  if (!groups.empty()) return groups;
-  groups.emplace_back();  // none said: all of them
-  for (int64_t i = 0; i < devices; ++i) groups.back().push_back(i);
-  return groups;
-}
 
 std::vector<std::string> differing_axes(const std::vector<std::vector<int64_t>>& groups,
                                         const Mesh& mesh) {
@@ -81,25 +46,20 @@ std::vector<CollectiveReport> collectives(const pjrt::HloModule& module, const M
   for (size_t i = 0; i < slices.size(); ++i) {
     for (int64_t id : slices[i]) slice_of[id] = i;
   }
-  std::map<std::tuple<std::string, std::vector<std::string>, bool>, CollectiveReport> uses;
-  module.walk(
-      [&](const HloComputation& computation, const HloInstruction& instruction, double times) {
-        const std::string kind = collective_kind(instruction.opcode);
-        if (kind.empty()) return;
-        const auto groups = exchanging(instruction, mesh.size());
-        const std::vector<std::string> axes = differing_axes(groups, mesh);
-        if (axes.empty()) return;  // of each device with itself
-        const bool crosses = cross_slices(groups, mesh, slice_of);
-        CollectiveReport& use = uses[{kind, axes, crosses}];
-        use.kind = kind;
-        use.axes = axes;
-        use.crosses_slices = crosses;
-        use.count += times;
-        use.bytes += times * (kind == "all-gather" ? instruction.shape.bytes()
-                                                   : operand_bytes(computation, instruction));
-      });
+  std::map<std::tuple<std::string, std::vector<std::string>, bool>, CollectiveReport> reports;
+  for (const CollectiveUse& use : collective_uses(module, mesh.size())) {
+    const std::vector<std::string> axes = differing_axes(use.groups, mesh);
+    if (axes.empty()) continue;  // of each device with itself
+    const bool crosses = cross_slices(use.groups, mesh, slice_of);
+    CollectiveReport& report = reports[{use.kind, axes, crosses}];
+    report.kind = use.kind;
+    report.axes = axes;
+    report.crosses_slices = crosses;
+    report.count += use.times;
+    report.bytes += use.times * use.bytes;
+  }
   std::vector<CollectiveReport> list;
-  for (auto& [key, use] : uses) list.push_back(std::move(use));
+  for (auto& [key, report] : reports) list.push_back(std::move(report));
   std::stable_sort(list.begin(), list.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return list;
