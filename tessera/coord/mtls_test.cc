@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -31,6 +32,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string message(const Status& status) { return std::string(from_absl(status.message())); }
+
+bool resolves(const char* name) {
+  addrinfo* found = nullptr;
+  const bool known = getaddrinfo(name, nullptr, nullptr, &found) == 0;
+  if (found != nullptr) freeaddrinfo(found);
+  return known;
+}
 
 class Mtls : public testing::Test {
  protected:
@@ -158,7 +166,10 @@ TEST_F(Mtls, Spec41RefusesAnExpiredCertificate) {
 TEST_F(Mtls, Spec41RefusesAServerOfAnotherHost) {
   authority_->issue("elsewhere", {.name = "elsewhere", .alternative_names = "DNS:example.org"});
   start(config("elsewhere"));
-  for (const char* host : {"127.0.0.1", "localhost"}) {
+  // A machine without /etc/hosts may not know its own name.
+  std::vector<const char*> hosts = {"127.0.0.1"};
+  if (resolves("localhost")) hosts.push_back("localhost");
+  for (const char* host : hosts) {
     EXPECT_THAT(told(config("client"), host),
                 AllOf(HasSubstr(str_cat("is for other hosts than ", host)),
                       HasSubstr("DNS:example.org"), HasSubstr("--mtls-peer-uri-prefix")));

@@ -15,11 +15,10 @@ struct RowSpans {
   std::span<int32_t> positions;
 };
 
-/// Rows of a global batch, in host memory. Each array but `example_ids` is [rows, length],
-/// row-major.
+/// Rows of a global batch, in host memory. Arrays are [rows, length], row-major, but for the
+/// last two.
 struct Batch {
-  int64_t position = 0;   // of the global batch's first row in the sample sequence
-  int64_t row_begin = 0;  // which row of the global batch the first row here is
+  int64_t position = 0;  // of the global batch's first row in the sample sequence
   int64_t rows = 0;
   int64_t length = 0;
 
@@ -33,6 +32,8 @@ struct Batch {
   std::vector<int32_t> segment_ids;
   /// 0, 1, … within each segment of a row; 0 in padding.
   std::vector<int32_t> positions;
+  /// [rows]: which row of the global batch each one is, ascending.
+  std::vector<int64_t> row_numbers;
   /// [rows]: which example a row is; -1 for a row of padding (after the last example of all).
   std::vector<int64_t> example_ids;
 };

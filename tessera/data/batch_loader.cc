@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 namespace tessera {
@@ -21,10 +22,13 @@ Status validate(const BatchLoaderOptions& options, const ExampleSource& examples
   RETURN_IF_ERROR(at_least("workers", options.workers, 0));
   RETURN_IF_ERROR(at_least("prefetch", options.prefetch, 1));
   RETURN_IF_ERROR(at_least("examples", examples.size(), 1));
-  if (options.row_begin < 0 || options.row_begin >= options.row_end ||
-      options.row_end > options.batch_size) {
-    return invalid_argument("data loader: rows [", options.row_begin, ", ", options.row_end,
-                            ") are not within a batch of ", options.batch_size);
+  for (size_t i = 0; i < options.rows.size(); ++i) {
+    if (options.rows[i] < 0 || options.rows[i] >= options.batch_size) {
+      return invalid_argument("data loader: row ", options.rows[i], " is not within a batch of ",
+                              options.batch_size);
+    }
+    if (i > 0 && options.rows[i] <= options.rows[i - 1])
+      return invalid_argument("data loader: rows are not ascending at ", options.rows[i]);
   }
   if (options.epochs == 0 && examples.size() < options.batch_size) {
     return invalid_argument("too little data: ", examples.size(), " examples of ",
@@ -48,8 +52,11 @@ Status same(const Json& state, const char* key, const T& ours) {
 Result<std::unique_ptr<BatchLoader>> BatchLoader::create(
     std::shared_ptr<const ExampleSource> examples, const BatchLoaderOptions& options) {
   BatchLoaderOptions resolved = options;
-  if (resolved.row_end == -1) resolved.row_end = resolved.batch_size;
   RETURN_IF_ERROR(validate(resolved, *examples));
+  if (resolved.rows.empty()) {
+    resolved.rows.resize(static_cast<size_t>(resolved.batch_size));
+    std::iota(resolved.rows.begin(), resolved.rows.end(), 0);
+  }
   return std::unique_ptr<BatchLoader>(new BatchLoader(std::move(examples), resolved));
 }
 
@@ -66,12 +73,12 @@ Result<Batch> BatchLoader::batch_at(int64_t position) const {
   }
   Batch batch;
   batch.position = position;
-  batch.row_begin = options_.row_begin;
-  batch.rows = options_.row_end - options_.row_begin;
+  batch.row_numbers = options_.rows;
+  batch.rows = std::ssize(options_.rows);
   batch.length = examples_->length();
   resize_arrays(&batch);
   for (int64_t row = 0; row < batch.rows; ++row) {
-    const int64_t at = position + options_.row_begin + row;
+    const int64_t at = position + options_.rows[static_cast<size_t>(row)];
     if (!endless() && at >= end_position()) {
       batch.example_ids[row] = -1;
       fill_with_padding(row_spans(&batch, row), examples_->pad_token());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "tessera/base/json.h"
 #include "tessera/base/status.h"
@@ -14,9 +15,8 @@ namespace tessera {
 
 struct BatchLoaderOptions {
   int64_t batch_size = 8;  // rows of the global batch
-  /// Only rows [row_begin, row_end) of each global batch are made and read; -1: to its end.
-  int64_t row_begin = 0;
-  int64_t row_end = -1;
+  /// Only these rows of each global batch are made and read, ascending; empty: all.
+  std::vector<int64_t> rows = {};
   bool shuffle = true;
   uint64_t seed = 0;
   /// How often the examples are gone through; 0: without end. With an end, the last batch is filled

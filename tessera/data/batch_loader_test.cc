@@ -88,9 +88,9 @@ TEST_F(BatchLoaderTest, RowsOfTheProcessesMakeUpTheGlobalBatch) {
     std::vector<std::unique_ptr<BatchLoader>> parts;
     const int64_t rows = 6 / processes;
     for (int64_t p = 0; p < processes; ++p) {
-      parts.push_back(
-          loader(examples_,
-                 {.batch_size = 6, .row_begin = p * rows, .row_end = (p + 1) * rows, .seed = 9}));
+      std::vector<int64_t> own;
+      for (int64_t row = p * rows; row < (p + 1) * rows; ++row) own.push_back(row);
+      parts.push_back(loader(examples_, {.batch_size = 6, .rows = own, .seed = 9}));
     }
     for (int step = 0; step < 12; ++step) {
       std::vector<int64_t> ids;
@@ -185,10 +185,49 @@ TEST_F(BatchLoaderTest, OptionsOutOfRangeAreErrors) {
   EXPECT_THAT(error({.epochs = -1}), HasSubstr("epochs is -1"));
   EXPECT_THAT(error({.workers = -1}), HasSubstr("workers is -1"));
   EXPECT_THAT(error({.prefetch = 0}), HasSubstr("prefetch is 0"));
-  EXPECT_THAT(error({.row_begin = 8}), HasSubstr("rows [8, 8)"));
-  EXPECT_THAT(error({.row_begin = 4, .row_end = 9}), HasSubstr("rows [4, 9)"));
+  EXPECT_THAT(error({.rows = {0, 8}}), HasSubstr("row 8 is not within a batch of 8"));
+  EXPECT_THAT(error({.rows = {-1}}), HasSubstr("row -1 is not within"));
+  EXPECT_THAT(error({.rows = {2, 2}}), HasSubstr("rows are not ascending at 2"));
   EXPECT_FALSE(loader(examples_, {.epochs = 2})->seek(59).ok());
   EXPECT_FALSE(loader(examples_, {})->seek(-1).ok());
+}
+
+/// Examples of another source; which of them were read is counted.
+class CountedExamples : public ExampleSource {
+ public:
+  explicit CountedExamples(std::shared_ptr<const ExampleSource> of) : of_(std::move(of)) {}
+  int64_t size() const override { return of_->size(); }
+  int64_t length() const override { return of_->length(); }
+  int32_t pad_token() const override { return of_->pad_token(); }
+  int64_t tokens_in(int64_t index) const override { return of_->tokens_in(index); }
+  std::string fingerprint() const override { return of_->fingerprint(); }
+  Status read(int64_t index, const RowSpans& row) const override {
+    ++reads_[index];
+    return of_->read(index, row);
+  }
+  const std::map<int64_t, int>& reads() const { return reads_; }
+
+ private:
+  const std::shared_ptr<const ExampleSource> of_;
+  mutable std::map<int64_t, int> reads_;
+};
+
+TEST_F(BatchLoaderTest, RowsThatAreNotNextToEachOtherAreReadAndNoOthers) {
+  const auto counted = std::make_shared<CountedExamples>(examples_);
+  const auto part = loader(counted, {.batch_size = 6, .rows = {1, 4}, .seed = 9, .workers = 0});
+  const auto whole = loader(examples_, {.batch_size = 6, .seed = 9});
+  for (int step = 0; step < 4; ++step) {
+    const Batch batch = part->next().value();
+    const Batch all = whole->next().value();
+    EXPECT_THAT(batch.row_numbers, ElementsAre(1, 4));
+    EXPECT_THAT(batch.example_ids, ElementsAre(all.example_ids[1], all.example_ids[4]));
+    for (int64_t row : {0, 1}) {
+      const auto tokens = std::span(batch.tokens).subspan(row * batch.length, batch.length);
+      EXPECT_TRUE(std::ranges::equal(
+          tokens, std::span(all.tokens).subspan((row == 0 ? 1 : 4) * batch.length, batch.length)));
+    }
+  }
+  EXPECT_EQ(counted->reads().size(), 8u);
 }
 
 TEST_F(BatchLoaderTest, AStateOfOtherDataIsRefusedWithTheDifference) {

@@ -1,6 +1,7 @@
 #include "tessera/train/collective_uses.h"
 
 #include <map>
+#include <set>
 
 namespace tessera {
 namespace {
@@ -40,6 +41,25 @@ std::vector<std::vector<int64_t>> exchanging(const HloInstruction& instruction, 
   return groups;
 }
 
+void add_reachable(const pjrt::HloModule& module, int64_t id, std::set<int64_t>& reached) {
+  if (!reached.insert(id).second) return;
+  for (const HloInstruction& instruction : module.computations.at(id).instructions) {
+    for (int64_t called : instruction.called) add_reachable(module, called, reached);
+  }
+}
+
+// The computations that run only where a branch is taken.
+std::set<int64_t> branches(const pjrt::HloModule& module) {
+  std::set<int64_t> reached;
+  for (const auto& [id, computation] : module.computations) {
+    for (const HloInstruction& instruction : computation.instructions) {
+      if (instruction.opcode != "conditional") continue;
+      for (int64_t called : instruction.called) add_reachable(module, called, reached);
+    }
+  }
+  return reached;
+}
+
 // What the devices of `process` send for one group, once. `own`, `all`: devices of the group;
 // `others`: processes beside this one.
 double group_bytes(const CollectiveUse& use, double own, double all, double others) {
@@ -56,12 +76,14 @@ double group_bytes(const CollectiveUse& use, double own, double all, double othe
 
 std::vector<CollectiveUse> collective_uses(const pjrt::HloModule& module, int64_t devices) {
   std::vector<CollectiveUse> uses;
+  const std::set<int64_t> conditional = branches(module);
   module.walk(
       [&](const HloComputation& computation, const HloInstruction& instruction, double times) {
         CollectiveUse use{.kind = collective_kind(instruction.opcode), .groups = {}};
         if (use.kind.empty()) return;
         use.groups = exchanging(instruction, devices);
         use.times = times;
+        use.conditional = conditional.contains(computation.id);
         use.bytes = use.kind == "all-gather" ? instruction.shape.bytes()
                                              : operand_bytes(computation, instruction);
         uses.push_back(std::move(use));
@@ -73,6 +95,7 @@ double least_bytes_sent(const std::vector<CollectiveUse>& uses,
                         const std::vector<int64_t>& processes, int64_t process) {
   double bytes = 0;
   for (const CollectiveUse& use : uses) {
+    if (use.conditional) continue;
     const bool from_source = use.kind == "collective-permute" || use.kind == "collective-broadcast";
     for (const std::vector<int64_t>& group : use.groups) {
       if (from_source && processes[static_cast<size_t>(group[0])] != process) continue;

@@ -52,6 +52,23 @@ TEST(CollectiveUses, AreThoseOfOneRunWithLoopsUnrolled) {
   EXPECT_THAT(uses[2].groups, ElementsAre(ElementsAre(0, 1, 2, 3)));
 }
 
+TEST(CollectiveUses, InsideABranchMayNotHappen) {
+  HloInstruction choice = instruction(2, "conditional", 1, {1});
+  choice.called = {1, 2};
+  HloInstruction call = instruction(3, "call", 1);
+  call.called = {3};
+  HloModule module;
+  module.computations[0] = {0, "main", {instruction(1, "parameter", 1), choice}};
+  module.computations[1] = {1, "yes", {call}};
+  module.computations[2] = {2, "no", {instruction(1, "parameter", 10)}};
+  module.computations[3] = {
+      3, "called", {instruction(1, "parameter", 10), instruction(2, "all-reduce", 10, {1})}};
+  const std::vector<CollectiveUse> uses = collective_uses(module, 2);
+  ASSERT_THAT(uses, SizeIs(1));
+  EXPECT_TRUE(uses[0].conditional);
+  EXPECT_EQ(least_bytes_sent(uses, {0, 1}, 0), 0);
+}
+
 CollectiveUse use(const std::string& kind, std::vector<std::vector<int64_t>> groups,
                   double bytes = 120) {
   return {.kind = kind, .groups = std::move(groups), .times = 1, .bytes = bytes};

@@ -71,6 +71,9 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("shuffle", shuffle).help("Visit the examples of an epoch in a random order.");
   f.field("shuffle_seed", shuffle_seed)
       .help("That order is a pure function of this seed, the epoch and the index.");
+  f.choice("loading", loading,
+           {{"per_process", LoadingStrategy::kPerProcess}, {"whole", LoadingStrategy::kWhole}})
+      .help("Of several processes each reads the rows that its devices hold, or all of a batch.");
 }
 
 void CheckpointConfig::fields(ConfigFields& f) {

@@ -10,6 +10,7 @@
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
 #include "tessera/runtime/transfer_guard.h"
+#include "tessera/sharding/loading_plan.h"
 #include "tessera/train/mesh_config.h"
 #include "tessera/train/optimizer_config.h"
 #include "tessera/train/schedule.h"
@@ -56,6 +57,8 @@ struct DataConfig {
   double validation_fraction = 0.02;  ///< Of the documents; they are never trained on.
   bool shuffle = true;
   uint64_t shuffle_seed = 0;
+  LoadingStrategy loading =
+      LoadingStrategy::kPerProcess;  ///< What each of several processes reads.
 
   void fields(ConfigFields& f);
 };

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "tessera/base/tree.h"
 #include "tessera/data/batch_loader.h"
@@ -10,6 +12,7 @@
 #include "tessera/runtime/array.h"
 #include "tessera/runtime/compiled_function.h"
 #include "tessera/train/config.h"
+#include "tessera/train/layout.h"
 
 namespace tessera {
 
@@ -20,11 +23,18 @@ struct TrainingData {
   std::unique_ptr<BatchLoader> validation;  ///< one pass, in order; null when nothing is held out
   std::optional<UnigramLoss> unigram;       ///< with a validation part only
 
-  static Result<TrainingData> open(const RunConfig& config,
-                                   std::shared_ptr<const TokenStore> store);
+  /// `rows`: of each batch those that are read; empty: all.
+  static Result<TrainingData> open(const RunConfig& config, std::shared_ptr<const TokenStore> store,
+                                   const std::vector<int64_t>& rows = {});
 };
 
-/// Puts a batch on the devices, as the program's "batch.*" arguments are laid out.
+/// The rows of a batch that devices of `process` hold some of, ascending; all of them where the
+/// recipe says so. `processes`: of the device at each position of the mesh.
+Result<std::vector<int64_t>> rows_to_read(const RunConfig& config, const Layout& layout,
+                                          std::span<const int64_t> processes, int64_t process);
+
+/// Puts a batch on the devices, as the program's "batch.*" arguments are laid out. An error when a
+/// row that devices of this process hold is not there.
 Result<Tree<Array>> put_batch(Runtime& runtime, const Batch& batch,
                               const CompiledFunction& program);
 

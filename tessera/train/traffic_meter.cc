@@ -53,8 +53,7 @@ std::optional<TrafficMeter::PerStep> TrafficMeter::per_step() const {
 }
 
 std::string to_string(const TrafficMeter::PerStep& traffic) {
-  const std::string sent =
-      str_cat(count_text(traffic.sent), " bytes a step to other processes, ");
+  const std::string sent = str_cat(count_text(traffic.sent), " bytes a step to other processes, ");
   if (traffic.least == 0) return sent + "none of which the step asks for";
   return sent + absl::StrFormat("%.2f %% above the least, %s",
                                 100 * (traffic.sent / traffic.least - 1),

@@ -15,8 +15,8 @@ namespace tessera {
 /// out. For one thread.
 class TrafficMeter {
  public:
-  /// Of a plugin that does not count, or of one process, nothing is ever told. `client` must outlive
-  /// this. `step` runs on `mesh`, whose devices are of `processes`, by position.
+  /// Of a plugin that does not count, or of one process, nothing is ever told. `client` must
+  /// outlive this. `step` runs on `mesh`, whose devices are of `processes`, by position.
   TrafficMeter(const pjrt::Client& client, const CompiledFunction& step, const Mesh& mesh,
                const std::vector<int64_t>& processes);
 

@@ -26,6 +26,7 @@
 #include "tessera/train/run_lock.h"
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
+#include "tessera/train/traffic_meter.h"
 
 namespace tessera {
 namespace {
@@ -105,6 +106,8 @@ class Trainer {
   Status check_finite(const Pending& pending, double loss, double grad_norm, bool skipped);
 
   Status compare_replicas();
+  void meter_begins();
+  void meter_ends();
   Status evaluate();
   bool reaches_target() const;
   Status save(bool may_skip = false);
@@ -124,6 +127,8 @@ class Trainer {
   RunCheckpoints checkpoints_;
 
   std::optional<CompiledFunction> train_step_, eval_step_;
+  std::optional<TrafficMeter> traffic_;
+  int64_t metered_step_ = 0;  // up to which the meter counts
   RunFacts facts_;
   MetricsLogger metrics_;
   Tree<Array> state_;
@@ -162,6 +167,8 @@ Status Trainer::compile() {
   ASSIGN_OR_RETURN(train_step_,
                    compile_program(runtime, train_program, "train_step", session_.layout));
   RETURN_IF_ERROR(check_memory(runtime.client(), train_step_->executable()));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> processes, runtime.processes(session_.layout.mesh));
+  traffic_.emplace(runtime.client(), *train_step_, session_.layout.mesh, processes);
   if (data_.validation) {
     ASSIGN_OR_RETURN(const TracedProgram eval_program,
                      trace_eval_step(*session_.model, config_.training, &session_.layout));
@@ -415,9 +422,18 @@ Status Trainer::check_finite(const Pending& pending, double loss, double grad_no
               ". A lower schedule.learning_rate or a stricter optimizer.clip_norm may help"));
 }
 
+// Both when no step is under way.
+void Trainer::meter_begins() {
+  metered_step_ = step_;
+  traffic_->begin();
+}
+
+void Trainer::meter_ends() { traffic_->end(step_ - metered_step_); }
+
 Status Trainer::evaluate() {
   if (!eval_step_) return absl::OkStatus();
   RETURN_IF_ERROR(complete_all());
+  meter_ends();
   const absl::Duration start = environment_.clock.elapsed();
   RETURN_IF_ERROR(data_.validation->seek(0));
   std::vector<Tree<Array>> sums;
@@ -454,6 +470,7 @@ Status Trainer::evaluate() {
   }
   outcome_.reached_target = reaches_target();
   last_completion_ = now;
+  meter_begins();
   return absl::OkStatus();
 }
 
@@ -506,6 +523,7 @@ void Trainer::save_after(const Status& error) {
 
 Status Trainer::train_on() {
   if (config_.checkpoint.save_on_start && step_ == 0) RETURN_IF_ERROR(save());
+  meter_begins();
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
   while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
     RETURN_IF_ERROR(dispatch());
@@ -524,7 +542,9 @@ Status Trainer::train_on() {
     ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   }
   RETURN_IF_ERROR(complete_all());
+  meter_ends();
   if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
+  if (const auto traffic = traffic_->per_step()) log_info("sent ", to_string(*traffic));
   const bool wanted =
       outcome_.stopped ? config_.checkpoint.save_on_stop : config_.checkpoint.save_on_end;
   return wanted && step_ > first_step_ ? save() : absl::OkStatus();
@@ -605,6 +625,16 @@ Result<std::shared_ptr<const TokenStore>> open_store(const RunConfig& config, Fi
   return store;
 }
 
+// Of each batch those that this process reads.
+Result<std::vector<int64_t>> rows_of_this_process(const Session& session) {
+  const int64_t process = session.runtime->client().process_index();
+  ASSIGN_OR_RETURN(const auto processes, session.runtime->processes(session.layout.mesh));
+  ASSIGN_OR_RETURN(auto rows, rows_to_read(session.config, session.layout, processes, process));
+  const int64_t all = session.config.training.batch_size;
+  if (std::ssize(rows) < all) log_info("data: reads ", rows.size(), " of ", all, " rows a batch");
+  return rows;
+}
+
 /// Connects a watch with the devices' client while it lives.
 class Attached {
  public:
@@ -637,7 +667,8 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   const Status vocabulary = config.validate_vocabulary(tokenizer->vocab_size());
   if (!vocabulary.ok()) return usage_error(vocabulary);
-  ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store)));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> rows, rows_of_this_process(session));
+  ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store), rows));
   Trainer trainer(std::move(session), std::move(data), environment, peers);
   const Attached attached(environment.watch, client);
   RETURN_IF_ERROR(trainer.prepare());

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <regex>
 
 #include "tests/e2e/program.h"
 
@@ -41,25 +43,41 @@ void expect_same_losses(const Workspace& workspace, const std::string& expected,
     EXPECT_NEAR(std::stod(b.at(step)) / std::stod(loss), 1, 1e-5) << got << " step " << step;
 }
 
+/// What a process of a run logged.
+std::string log_of(const Workspace& workspace, const std::string& output, int process) {
+  return workspace.read(output + "/logs/process-" + std::to_string(process) + ".log");
+}
+
+// What each process says that it sent a step, in percent above the least.
+void expect_little_more_than_the_least_is_sent(const std::string& log) {
+  static const std::regex kSent(
+      "sent ([0-9,]+) bytes a step to other processes, (-?[0-9.]+) % above the least");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(log, match, kSent)) << log;
+  EXPECT_LE(std::abs(std::stod(match[2])), 5) << match[0];
+}
+
 // Each axis alone over four processes of a device each, and data across slices of two processes.
 TEST(SeveralProcesses, GiveTheLossesOfOne) {
   const Workspace workspace;
   const Settings common = {"training.steps=20",        "logging.tensorboard=false",
                            "model.layers=4",           "model.kv_heads=4",
                            "checkpoint.enabled=false", "training.eval_interval=10"};
-  const Settings mixture = {"model.family=mixtral", "model.experts=4", "model.experts_per_token=2"};
+  const Settings mixture = {"model.family=mixtral", "model.experts=4", "model.experts_per_token=2",
+                            "model.capacity_factor=1.25"};
   struct Run {
     std::string name;
     Settings settings;
+    int rows = 0;  // of a batch, that each process reads; 0: all
     bool is_mixture = false;
   };
   const std::vector<Run> runs = {
-      {"data4", {"ici_data_parallelism=4"}},
-      {"fsdp4", {"ici_fsdp_parallelism=4"}},
+      {"data4", {"ici_data_parallelism=4"}, 2},
+      {"fsdp4", {"ici_fsdp_parallelism=4"}, 2},
       {"tensor4", {"ici_tensor_parallelism=4"}},
       {"stage4", {"ici_pipeline_parallelism=4"}},
-      {"dcn_data2_fsdp2", {"num_slices=2", "dcn_data_parallelism=2", "ici_fsdp_parallelism=2"}},
-      {"expert4", join(mixture, {"ici_expert_parallelism=4"}), true},
+      {"dcn_data2_fsdp2", {"num_slices=2", "dcn_data_parallelism=2", "ici_fsdp_parallelism=2"}, 2},
+      {"expert4", join(mixture, {"ici_expert_parallelism=4"}), 2, true},
   };
   ASSERT_EQ(workspace.train(join(common, {"output_directory=one"})).exit_code, 0);
   ASSERT_EQ(workspace.train(join(join(common, mixture), {"output_directory=mixture"})).exit_code,
@@ -75,8 +93,12 @@ TEST(SeveralProcesses, GiveTheLossesOfOne) {
     EXPECT_THAT(ended.err, AllOf(HasSubstr("[0] "), HasSubstr("done: 20 steps")));
     EXPECT_THAT(ended.err, Not(HasSubstr("[1] ")));
     for (int process = 0; process < 4; ++process) {
-      EXPECT_THAT(workspace.read(run.name + "/logs/process-" + std::to_string(process) + ".log"),
-                  HasSubstr("done: 20 steps"));
+      const std::string log = log_of(workspace, run.name, process);
+      EXPECT_THAT(log, HasSubstr("done: 20 steps"));
+      expect_little_more_than_the_least_is_sent(log);
+      if (run.rows > 0) {
+        EXPECT_THAT(log, HasSubstr("reads " + std::to_string(run.rows) + " of 8 rows a batch"));
+      }
     }
   }
 }
@@ -132,7 +154,7 @@ TEST(SeveralProcesses, AStopSignalSavesOnceAndAllLeaveAtTheSameStep) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, AllOf(HasSubstr("saved checkpoint"), HasSubstr("stopped after step")));
   const auto stopped_at = [&](int process) {
-    const std::string log = workspace.read("run/logs/process-" + std::to_string(process) + ".log");
+    const std::string log = log_of(workspace, "run", process);
     const size_t at = log.find("stopped after step");
     return at == std::string::npos ? log : log.substr(at);
   };
