@@ -6,6 +6,7 @@
 #include "tessera/base/log.h"
 #include "tessera/base/thread.h"
 #include "tessera/ckpt/grid.h"
+#include "tessera/runtime/transfer_guard.h"
 
 namespace tessera {
 namespace {
@@ -17,15 +18,33 @@ Dims chunk_dims(const NamedSharding& sharding, const Shape& shape) {
   return dims;
 }
 
+// The parts of an array that this process saves: each once, whoever else holds it.
+Result<std::vector<Array::Shard>> shards_to_save(const Array& array) {
+  ASSIGN_OR_RETURN(std::vector<Array::Shard> shards, array.addressable_shards());
+  std::set<Box> seen;
+  std::erase_if(shards, [&](const Array::Shard& shard) {
+    return shard.replica_id != 0 || !seen.insert(shard.box).second;
+  });
+  return shards;
+}
+
+Status ask_guard(const Shape& shape, const std::vector<Array::Shard>& shards) {
+  if (shards.empty()) return absl::OkStatus();
+  int64_t bytes = 0;
+  for (const Array::Shard& shard : shards) bytes += Shape{shape.dtype, shard.box.dims}.host_bytes();
+  return check_transfer({TransferDirection::kDeviceToHost, shape, bytes,
+                         [&] { return str_cat("from ", shards.size(), " devices"); }},
+                        TransferSite());
+}
+
 /// Starts to copy an array; `copies` are to be waited for, also after an error.
 Status start_copies(const std::string& path, const Array& array, StagingPool& pool,
                     SaveRequest& request, std::vector<pjrt::Event>& copies) {
-  ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, array.addressable_shards());
-  std::set<Box> seen;
+  ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, shards_to_save(array));
+  RETURN_IF_ERROR(ask_guard(array.shape(), shards));
   for (const Array::Shard& shard : shards) {
-    if (shard.replica_id != 0 || !seen.insert(shard.box).second) continue;
-    const Shape shape{array.shape().dtype, shard.box.dims};
-    const size_t bytes = static_cast<size_t>(shape.host_bytes());
+    const size_t bytes =
+        static_cast<size_t>(Shape{array.shape().dtype, shard.box.dims}.host_bytes());
     const std::shared_ptr<std::byte[]> block = pool.take(bytes);
     ASSIGN_OR_RETURN(pjrt::Event copy, shard.buffer->copy_to_host({block.get(), bytes}));
     copies.push_back(std::move(copy));

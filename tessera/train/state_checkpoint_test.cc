@@ -9,6 +9,7 @@
 #include "tessera/base/testing.h"
 #include "tessera/ckpt/sample_state.h"
 #include "tessera/runtime/runtime_fixture.h"
+#include "tessera/runtime/transfer_guard.h"
 
 namespace tessera {
 namespace {
@@ -127,6 +128,21 @@ TEST_F(StateCheckpointTest, EveryDeviceAloneReadsWhatItHolds) {
     }
     ASSERT_TRUE(folder_.disk().remove_tree(manager_.directory()).ok());
   }
+}
+
+TEST_F(StateCheckpointTest, CopiesAreTransfersThatAreCountedOncePerPart) {
+  const Tree<Array> state = put_state(layout_of({{"data", 2}, {"fsdp", 2}}));
+  int64_t held = 0;
+  for (const ArgumentSpec& spec : state_specs()) held += spec.shape.host_bytes();
+  {
+    TransferBudget budget(1 << 30, TransferDirection::kDeviceToHost);
+    ASSERT_TRUE(copy_to_host(1, state, pool_).ok());
+    EXPECT_EQ(budget.used_bytes(), held);
+  }
+  const TransferGuard guard(TransferDirection::kDeviceToHost, TransferLevel::kDisallowExplicit);
+  const Status refused = copy_to_host(2, state, pool_).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("Disallowed device-to-host transfer"));
 }
 
 TEST_F(StateCheckpointTest, ASecondSaveTakesTheMemoryOfTheFirst) {
