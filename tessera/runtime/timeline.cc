@@ -102,22 +102,41 @@ void Timeline::end(const std::shared_ptr<Span>& span, std::span<const pjrt::Even
   }
 }
 
+// A device runs its launches in their order: one was over when a later one was, though threads may
+// tell of both the other way round.
+std::vector<absl::Time> Timeline::ends_in_order() const {
+  std::vector<absl::Time> ends(state_->spans.size());
+  std::map<int64_t, absl::Time> next_end;  // by device
+  for (size_t i = ends.size(); i-- > 0;) {
+    const Span& span = *state_->spans[i];
+    ends[i] = span.end;
+    for (int64_t id : span.launch.device_ids) {
+      if (const auto next = next_end.find(id); next != next_end.end())
+        ends[i] = std::min(ends[i], next->second);
+    }
+    for (int64_t id : span.launch.device_ids) next_end[id] = ends[i];
+  }
+  return ends;
+}
+
 std::vector<Timeline::Record> Timeline::records() const {
   std::unique_lock lock(state_->mutex);
   const auto all_over = [&] {
     return std::ranges::all_of(state_->spans, [](const auto& s) { return State::is_over(*s); });
   };
   state_->ended.wait(lock, all_over);
+  const std::vector<absl::Time> ends = ends_in_order();
   std::vector<Record> records;
   std::map<int64_t, absl::Time> last_end;  // by device
-  for (const auto& span : state_->spans) {
+  for (size_t i = 0; i < ends.size(); ++i) {
+    const Span* span = state_->spans[i].get();
     absl::Time begin = span->ready;
     for (int64_t id : span->launch.device_ids) {
       const auto [last, is_first] = last_end.try_emplace(id, absl::InfinitePast());
       begin = std::max(begin, last->second);
-      last->second = std::max(last->second, span->end);
+      last->second = ends[i];
     }
-    records.push_back({span->launch, std::min(begin, span->end), span->end, span->error});
+    records.push_back({span->launch, std::min(begin, ends[i]), ends[i], span->error});
   }
   return records;
 }

@@ -51,6 +51,8 @@ class Timeline {
 
  private:
   struct State;
+  std::vector<absl::Time> ends_in_order() const;  // of the spans; the mutex is held
+
   const int process_;
   const std::shared_ptr<State> state_;  // callbacks of the plugin may come later than our end
 };
