@@ -15,6 +15,15 @@ std::string moved(const std::string& path, const std::string& from, const std::s
 
 }  // namespace
 
+template <typename Operation>
+Status FaultyFileSystem::answered(const Operation& operation) {
+  const bool was_alive = !crashed();
+  const Status fault = next_operation();
+  if (fault.ok()) return operation();
+  if (was_alive && lose_answers_) (void)operation();
+  return fault;
+}
+
 class FaultyWritableFile final : public WritableFile {
  public:
   FaultyWritableFile(FaultyFileSystem& system, std::string path, int64_t size_bytes,
@@ -43,8 +52,7 @@ class FaultyWritableFile final : public WritableFile {
   }
 
   Status close() override {
-    RETURN_IF_ERROR(system_.next_operation());
-    return base_->close();
+    return system_.answered([&] { return base_->close(); });
   }
 
  private:
@@ -198,8 +206,7 @@ Status FaultyFileSystem::rename(const std::string& from, const std::string& to) 
 }
 
 Status FaultyFileSystem::remove(const std::string& path) {
-  RETURN_IF_ERROR(next_operation());
-  RETURN_IF_ERROR(base_.remove(path));
+  RETURN_IF_ERROR(answered([&] { return base_.remove(path); }));
   const std::lock_guard lock(mutex_);
   synced_bytes_.erase(path);
   std::erase_if(pending_names_, [&](const PendingName& name) { return name.path == path; });
@@ -229,6 +236,16 @@ Result<int64_t> FaultyFileSystem::free_bytes(const std::string& path) {
   const std::lock_guard lock(mutex_);
   if (bytes_left_ && limit_seen_) return *bytes_left_;
   return base_.free_bytes(path);
+}
+
+Status FaultyFileSystem::create_once(const std::string& path, std::string_view text) {
+  if (renames_folders(path)) return FileSystem::create_once(path, text);
+  return answered([&] { return base_.create_once(path, text); });
+}
+
+Status FaultyFileSystem::discard_unfinished(const std::string& path) {
+  RETURN_IF_ERROR(check_alive());
+  return base_.discard_unfinished(path);
 }
 
 Status FaultyFileSystem::truncate(const std::string& path, int64_t size_bytes) {

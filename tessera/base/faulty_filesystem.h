@@ -17,8 +17,8 @@ namespace tessera {
 /// here, and tests need not wait for a disk.
 ///
 /// Operations that count, one each: create_file, append_file, WritableFile::append, sync and close,
-/// create_dir, rename, remove, sync_dir. The first is number 0. Thread-safe; set the faults before
-/// the threads start.
+/// create_dir, rename, remove, sync_dir, and over an object store create_once. The first is number
+/// 0. Thread-safe; set the faults before the threads start.
 class FaultyFileSystem final : public FileSystem {
  public:
   explicit FaultyFileSystem(FileSystem& base) : base_(base) {}
@@ -28,6 +28,9 @@ class FaultyFileSystem final : public FileSystem {
   /// The process "dies" in operation `index`: a write stores half of its bytes, anything else
   /// nothing, and whatever is called later, reading too, fails with ABORTED.
   void crash_at(int64_t index);
+  /// Whether a close(), remove() or create_once() that is struck takes effect all the same, so that
+  /// only its answer is lost, as over a network.
+  void lose_answers(bool lost) { lose_answers_ = lost; }
   /// The disk is full once `bytes` more have been written: RESOURCE_EXHAUSTED, as the real one
   /// says. free_bytes() knows when `seen`.
   void limit_bytes(int64_t bytes, bool seen = true);
@@ -54,6 +57,12 @@ class FaultyFileSystem final : public FileSystem {
   Result<std::vector<FileInfo>> list(const std::string& path) override;
   Result<FileInfo> stat(const std::string& path) override;
   Result<int64_t> free_bytes(const std::string& path) override;
+  bool renames_folders(const std::string& path) const override {
+    return base_.renames_folders(path);
+  }
+  /// Over an object store one operation, else those that it is made of.
+  Status create_once(const std::string& path, std::string_view text) override;
+  Status discard_unfinished(const std::string& path) override;
 
  private:
   friend class FaultyWritableFile;
@@ -66,6 +75,10 @@ class FaultyFileSystem final : public FileSystem {
 
   /// Counts one operation; the fault that strikes it, if any.
   Status next_operation();
+  /// The same, then `operation`: when a fault strikes and answers are lost, it is done before the
+  /// fault is returned.
+  template <typename Operation>
+  Status answered(const Operation& operation);
   Status check_alive() const;
   /// How many of `wanted` bytes the limit still lets through, which it then takes.
   int64_t take_bytes(int64_t wanted);
@@ -75,6 +88,7 @@ class FaultyFileSystem final : public FileSystem {
   Status truncate(const std::string& path, int64_t size_bytes);
 
   FileSystem& base_;
+  std::atomic<bool> lose_answers_ = false;
   std::atomic<int64_t> bytes_read_ = 0;
   mutable std::mutex mutex_;  // guards what follows
   int64_t operations_ = 0;

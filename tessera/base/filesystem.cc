@@ -23,6 +23,7 @@ Result<int64_t> FileSystem::file_size(const std::string& path) {
 }
 
 Status FileSystem::create_dirs(const std::string& path) {
+  if (!renames_folders(path)) return absl::OkStatus();  // an object store has no directories
   if (const Result<FileInfo> info = stat(path); info.ok()) {
     if (info->is_directory) return absl::OkStatus();
     return failed_precondition(path, ": is a file, not a directory");
@@ -52,7 +53,18 @@ Status FileSystem::write_file(const std::string& path,
   return file->close();
 }
 
+bool FileSystem::renames_folders(const std::string&) const { return true; }
+
+Status FileSystem::create_once(const std::string& path, std::string_view text) {
+  if (exists(path)) return absl::AlreadyExistsError(str_cat(path, ": is there already"));
+  RETURN_IF_ERROR(write_file(path, {std::as_bytes(std::span(text))}));
+  return sync_dir(parent_path(path));
+}
+
+Status FileSystem::discard_unfinished(const std::string&) { return absl::OkStatus(); }
+
 Status FileSystem::write_file_atomic(const std::string& path, std::string_view text) {
+  if (!renames_folders(path)) return write_file(path, {std::as_bytes(std::span(text))});
   const std::string temporary = path + ".tmp";
   Status status = write_file(temporary, {std::as_bytes(std::span(text))});
   if (status.ok()) status = rename(temporary, path);

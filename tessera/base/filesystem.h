@@ -71,10 +71,21 @@ class FileSystem {
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   /// Bytes that can still be written on the disk that holds `path`, which must exist.
   virtual Result<int64_t> free_bytes(const std::string& path) = 0;
+  /// Whether rename() moves a directory there with all that is in it, at once. Object stores
+  /// cannot: a directory is nothing but the names that start with its path, and a file appears,
+  /// whole, when it is closed.
+  virtual bool renames_folders(const std::string& path) const;
+  /// Creates the file with `text`, durable when this returns; ALREADY_EXISTS, and the old one
+  /// stays, when there is one. In an object store all at once, and of several writers only one
+  /// succeeds.
+  virtual Status create_once(const std::string& path, std::string_view text);
+  /// Discards what writers that died left under a directory and that no list() shows: parts of
+  /// files never closed.
+  virtual Status discard_unfinished(const std::string& path);
 
   // What follows is made from the above, so an injected fault strikes inside it too.
 
-  Result<std::string> read_file(const std::string& path);
+  virtual Result<std::string> read_file(const std::string& path);
   /// Fills `out` with the bytes from `offset` on; OUT_OF_RANGE when the file ends before.
   Status read_range(const std::string& path, int64_t offset, std::span<std::byte> out);
   bool exists(const std::string& path) { return stat(path).ok(); }
@@ -82,14 +93,14 @@ class FileSystem {
   /// Creates the directory and its missing parents. A new directory's name is durable after this.
   Status create_dirs(const std::string& path);
   /// Removes a directory with everything in it, or a file. OK when there is nothing.
-  Status remove_tree(const std::string& path);
+  virtual Status remove_tree(const std::string& path);
   /// Creates or replaces the file with the parts, one after another, and syncs it (not its
   /// directory). A failure may leave part of it: meant for files inside a folder that only a later
   /// rename makes visible.
   Status write_file(const std::string& path,
                     std::initializer_list<std::span<const std::byte>> parts);
   /// Readers see the old file or the whole new one, also after a crash: writes path.tmp, syncs,
-  /// renames, syncs the directory.
+  /// renames, syncs the directory; or, in an object store, writes the file.
   Status write_file_atomic(const std::string& path, std::string_view text);
 };
 
