@@ -65,15 +65,37 @@ CheckpointManager::CheckpointManager(FileSystem& files, std::string directory,
       retention_(retention),
       pool_(std::make_unique<ThreadPool>("ckpt-read", threads, 64)) {}
 
-Result<std::vector<int64_t>> CheckpointManager::list() const {
+Result<CheckpointManager::Folders> CheckpointManager::folders() const {
   ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
-  std::vector<int64_t> steps;
+  Folders folders;
+  std::vector<FileInfo> candidates;
   for (const FileInfo& entry : entries) {
-    const std::optional<int64_t> step = parse_step(entry.name);
-    if (step && entry.is_directory) steps.push_back(*step);
+    if (is_leftover(entry.name)) folders.leftovers.push_back(entry);
+    if (entry.is_directory && parse_step(entry.name)) candidates.push_back(entry);
   }
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  std::vector<Result<FileInfo>> manifests(candidates.size(), FileInfo{});
+  if (!files_.renames_folders(directory_)) {
+    parallel_for(*pool_, candidates.size(), [&](size_t i) {
+      const std::string folder = join_path(directory_, candidates[i].name);
+      manifests[i] = files_.stat(join_path(folder, kCheckpointManifestFile));
+    });
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (manifests[i].ok()) {
+      folders.steps.push_back(*parse_step(candidates[i].name));
+    } else if (absl::IsNotFound(manifests[i].status())) {
+      folders.leftovers.push_back(candidates[i]);
+    } else {
+      return manifests[i].status();
+    }
+  }
+  std::sort(folders.steps.begin(), folders.steps.end());
+  return folders;
+}
+
+Result<std::vector<int64_t>> CheckpointManager::list() const {
+  ASSIGN_OR_RETURN(Folders found, folders());
+  return std::move(found.steps);
 }
 
 Result<std::unique_ptr<CheckpointReader>> CheckpointManager::open_checked(int64_t step,
@@ -100,14 +122,13 @@ Status CheckpointManager::check(int64_t step, CheckDepth depth) const {
 
 Result<LatestCheckpoint> CheckpointManager::find_latest(const WhyNot& why_not) const {
   LatestCheckpoint latest;
-  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
-  for (const FileInfo& entry : entries) {
-    if (!is_leftover(entry.name)) continue;
+  ASSIGN_OR_RETURN(const Folders found, folders());
+  for (const FileInfo& entry : found.leftovers) {
     latest.skipped.push_back(
         {join_path(directory_, entry.name),
          entry.name.ends_with(kDeletedSuffix) ? "was being deleted" : "was never completed"});
   }
-  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
+  const std::vector<int64_t>& steps = found.steps;
   for (size_t i = steps.size(); i-- > 0;) {
     ASSIGN_OR_RETURN(const std::optional<std::string> reason, why_not(steps[i]));
     if (!reason) {
@@ -196,6 +217,12 @@ Result<std::unique_ptr<CheckpointWriter>> CheckpointManager::begin(
 Status CheckpointManager::remove(int64_t step) const {
   const std::string folder = checkpoint_folder(directory_, step);
   const std::string deleted = str_cat(folder, kDeletedSuffix);
+  if (!files_.renames_folders(directory_)) {
+    // Without its manifest it is no checkpoint any more.
+    const Status status = files_.remove(join_path(folder, kCheckpointManifestFile));
+    if (!absl::IsNotFound(status)) RETURN_IF_ERROR(status);
+    return files_.remove_tree(folder);
+  }
   RETURN_IF_ERROR(files_.remove_tree(deleted));  // of a run that died
   RETURN_IF_ERROR(files_.rename(folder, deleted));
   // Without this a loss of power could bring the old name back, with files missing.
@@ -204,13 +231,13 @@ Status CheckpointManager::remove(int64_t step) const {
 }
 
 Result<std::vector<std::string>> CheckpointManager::clean() const {
-  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, entries_of(files_, directory_));
+  ASSIGN_OR_RETURN(const Folders found, folders());
   std::vector<std::string> removed;
-  for (const FileInfo& entry : entries) {
-    if (!is_leftover(entry.name)) continue;
+  for (const FileInfo& entry : found.leftovers) {
     RETURN_IF_ERROR(files_.remove_tree(join_path(directory_, entry.name)));
     removed.push_back(entry.name);
   }
+  RETURN_IF_ERROR(files_.discard_unfinished(directory_));
   return removed;
 }
 

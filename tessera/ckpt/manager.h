@@ -57,8 +57,8 @@ class CheckpointManager {
   const std::string& directory() const { return directory_; }
   FileSystem& files() const { return files_; }
 
-  /// The steps whose folders are named as committed ones, ascending, good or not. Empty without a
-  /// directory.
+  /// The steps whose folders are named as committed ones, ascending, good or not; in an object
+  /// store those that have a manifest. Empty without a directory.
   Result<std::vector<int64_t>> list() const;
   /// The newest good checkpoint, and why others were not taken.
   Result<LatestCheckpoint> latest(CheckDepth depth = CheckDepth::kContents) const;
@@ -90,8 +90,9 @@ class CheckpointManager {
   /// starts, and no save is under way. Returns their names.
   Result<std::vector<std::string>> clean() const;
   /// Removes the checkpoints that the retention policy does not keep, once the newest kept one has
-  /// been read and found good. Each is first renamed to <step>.deleted, so that none is ever seen
-  /// in part. Damaged ones newer than those do not count, and stay. Returns the removed steps.
+  /// been read and found good. Each is first renamed to <step>.deleted, or in an object store
+  /// loses its manifest first, so that none is ever seen in part. Damaged ones newer than those do
+  /// not count, and stay. Returns the removed steps.
   Result<std::vector<int64_t>> prune() const;
   /// What prune() would remove now, the newest first.
   Result<std::vector<int64_t>> surplus() const;
@@ -99,6 +100,12 @@ class CheckpointManager {
  private:
   /// A checkpoint that check() finds good.
   Result<std::unique_ptr<CheckpointReader>> open_checked(int64_t step, CheckDepth depth) const;
+  /// What stands in the directory.
+  struct Folders {
+    std::vector<int64_t> steps;       // committed, by their names or their manifests; ascending
+    std::vector<FileInfo> leftovers;  // of saves and removals that died
+  };
+  Result<Folders> folders() const;
   /// Tries the checkpoints, the newest first, until `why_not` has nothing against one; its errors
   /// end the search.
   using WhyNot = std::function<Result<std::optional<std::string>>(int64_t step)>;

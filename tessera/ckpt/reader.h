@@ -74,6 +74,7 @@ class CheckpointReader {
   /// The array that a region is of, which it must fit.
   Result<const ArrayRecord*> check_region(const RegionRead& region) const;
   Status read_chunk(const ArrayRecord& record, const Dims& index, const RegionRead& region) const;
+  void check_files_of(const ArrayRecord& record, std::vector<Damage>* damages) const;
   Status with_hint(const Status& status, std::string_view name) const;
 
   FileSystem& files_;

@@ -36,7 +36,8 @@ CheckpointWriter::CheckpointWriter(FileSystem& files, std::string directory, int
       directory_(std::move(directory)),
       step_(step),
       options_(options),
-      temporary_(checkpoint_folder(directory_, step) + ".tmp") {}
+      temporary_(checkpoint_folder(directory_, step) +
+                 (files.renames_folders(directory_) ? ".tmp" : "")) {}
 
 CheckpointWriter::~CheckpointWriter() { (void)abort(); }
 
@@ -83,9 +84,9 @@ Status CheckpointWriter::add_arrays(std::vector<ArraySpec> arrays) {
 
 Status CheckpointWriter::make_folder() {
   RETURN_IF_ERROR(files_.create_dirs(directory_));
-  if (files_.exists(checkpoint_folder(directory_, step_))) {
-    return absl::AlreadyExistsError(
-        str_cat(checkpoint_folder(directory_, step_), ": this step is saved already"));
+  const std::string folder = checkpoint_folder(directory_, step_);
+  if (files_.exists(temporary_ == folder ? join_path(folder, kCheckpointManifestFile) : folder)) {
+    return absl::AlreadyExistsError(str_cat(folder, ": this step is saved already"));
   }
   RETURN_IF_ERROR(files_.remove_tree(temporary_));  // of a run that died
   int64_t needed = 0;
@@ -213,22 +214,45 @@ Status CheckpointWriter::commit(Manifest manifest) {
   manifest.arrays.clear();
   for (const auto& [name, array] : arrays_) manifest.arrays.push_back(array.record);
   ASSIGN_OR_RETURN(const std::string text, manifest_to_text(manifest));
-  const auto finish = [&]() -> Status {
-    // The manifest comes last: then a folder with one is whole, wherever it was copied to.
-    RETURN_IF_ERROR(try_parallel_for(options_.pool, folders_.size() - 1,
-                                     [&](size_t i) { return files_.sync_dir(folders_[i + 1]); }));
-    RETURN_IF_ERROR(
-        files_.write_file(join_path(temporary_, kCheckpointManifestFile), {bytes_of(text)}));
-    RETURN_IF_ERROR(files_.sync_dir(temporary_));
-    RETURN_IF_ERROR(files_.rename(temporary_, checkpoint_folder(directory_, step_)));
-    open_ = false;
-    return files_.sync_dir(directory_);
-  };
-  return explain(finish());
+  return explain(files_.renames_folders(directory_) ? rename_into_place(text)
+                                                    : create_manifest(text));
+}
+
+Status CheckpointWriter::rename_into_place(const std::string& manifest) {
+  // The manifest comes last: then a folder with one is whole, wherever it was copied to.
+  RETURN_IF_ERROR(try_parallel_for(options_.pool, folders_.size() - 1,
+                                   [&](size_t i) { return files_.sync_dir(folders_[i + 1]); }));
+  RETURN_IF_ERROR(
+      files_.write_file(join_path(temporary_, kCheckpointManifestFile), {bytes_of(manifest)}));
+  RETURN_IF_ERROR(files_.sync_dir(temporary_));
+  RETURN_IF_ERROR(files_.rename(temporary_, checkpoint_folder(directory_, step_)));
+  open_ = false;
+  return files_.sync_dir(directory_);
+}
+
+Status CheckpointWriter::create_manifest(const std::string& manifest) {
+  const std::string path = join_path(temporary_, kCheckpointManifestFile);
+  commit_tried_ = true;
+  const Status status = files_.create_once(path, manifest);
+  // Whoever committed owns the folder from then on.
+  if (status.ok() || absl::IsAlreadyExists(status)) open_ = false;
+  if (!absl::IsAlreadyExists(status)) return status;
+  return absl::AlreadyExistsError(
+      str_cat(path,
+              ": another run saved this step here: give each run a checkpoint.directory of its "
+              "own"));
 }
 
 Status CheckpointWriter::abort() {
   if (!std::exchange(open_, false)) return absl::OkStatus();
+  if (!files_.renames_folders(directory_)) {
+    const std::string manifest = join_path(temporary_, kCheckpointManifestFile);
+    // Not ours when no commit was tried: another run saved this step meanwhile.
+    if (!commit_tried_ && files_.exists(manifest)) return absl::OkStatus();
+    // One that failed may have left it nevertheless, and it goes before the rest.
+    const Status status = files_.remove(manifest);
+    if (!absl::IsNotFound(status)) RETURN_IF_ERROR(status);
+  }
   return files_.remove_tree(temporary_);
 }
 

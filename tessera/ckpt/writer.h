@@ -32,6 +32,10 @@ Result<std::vector<WrittenChunk>> written_from_text(const std::string& text);
 /// rename there is no checkpoint, after it there is a whole one, whatever happens. Destroyed
 /// without a commit, it removes the temporary folder.
 ///
+/// Where folders cannot be renamed (FileSystem::renames_folders) it writes into
+/// <directory>/<step> itself: without a manifest that is no checkpoint, and creating the manifest
+/// is the commit. Of two runs that commit the same step one gets ALREADY_EXISTS.
+///
 /// With several processes, one leads: the others begin after it has begun, write their shards, hand
 /// written() to the leader, which adopts it and commits. write_shard and written may be called from
 /// many threads at once.
@@ -77,6 +81,7 @@ class CheckpointWriter {
 
   /// Of all arrays, as it lies on disk; before all chunks are written, as without compression.
   int64_t bytes() const;
+  /// Where it writes until the commit.
   const std::string& temporary_folder() const { return temporary_; }
 
  private:
@@ -90,6 +95,9 @@ class CheckpointWriter {
   Status make_folder();
   Status write_metadata();
   Status check_complete() const;
+  /// The last steps of a commit, on a disk and in an object store.
+  Status rename_into_place(const std::string& manifest);
+  Status create_manifest(const std::string& manifest);
   Status note(Array& array, int64_t chunk, const StoredChunk& stored);
   Result<int64_t> chunk_of(const Array& array, const Box& box) const;
   /// Says how much is needed when the disk was full.
@@ -102,6 +110,7 @@ class CheckpointWriter {
   const std::string temporary_;
   int64_t bytes_ = 0;                 // without compression
   bool open_ = false;                 // whether there is a folder to remove
+  bool commit_tried_ = false;         // whether a manifest may be there that is ours
   std::vector<std::string> folders_;  // of the temporary folder, parents first
   mutable std::mutex mutex_;          // guards checksums and marks inside arrays_, and written_
   std::map<std::string, Array, std::less<>> arrays_;
