@@ -7,6 +7,7 @@
 #include "tessera/base/json.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
+#include "tessera/storage/any_filesystem.h"
 #include "tessera/train/config_changes.h"
 
 namespace tessera::cli {
@@ -57,7 +58,7 @@ class CheckpointDiff : public Command {
   }
 
   Result<int> run(const Invocation& invocation) override {
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const auto a, open(files, invocation.operands.front(), step_));
     ASSIGN_OR_RETURN(const auto b, open(files, invocation.operands.back(), other_step_));
     invocation.out << "a: " << a->folder() << "\nb: " << b->folder() << "\n";
@@ -78,7 +79,7 @@ class CheckpointDiff : public Command {
   }
 
  private:
-  static Result<std::unique_ptr<CheckpointReader>> open(FileSystem& files,
+  static Result<std::unique_ptr<CheckpointReader>> open(AnyFileSystem& files,
                                                         const std::string& operand, int64_t step) {
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, operand));
     const CheckpointManager manager(files, folder);

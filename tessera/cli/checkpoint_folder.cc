@@ -2,7 +2,8 @@
 
 namespace tessera::cli {
 
-Result<std::string> checkpoint_folder(FileSystem& files, const std::string& operand) {
+Result<std::string> checkpoint_folder(AnyFileSystem& files, const std::string& operand) {
+  RETURN_IF_ERROR(files.check(operand, /*writes=*/false));
   const std::string inside = join_path(operand, "checkpoints");
   if (files.exists(inside)) return inside;
   ASSIGN_OR_RETURN(const FileInfo info, files.stat(operand));

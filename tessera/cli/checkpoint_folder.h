@@ -5,12 +5,14 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/status.h"
 #include "tessera/ckpt/manager.h"
+#include "tessera/storage/any_filesystem.h"
 
 namespace tessera::cli {
 
 /// The folder of checkpoints that an operand means: itself, or `checkpoints` in it when it is a
-/// run's folder. NOT_FOUND when neither is there.
-Result<std::string> checkpoint_folder(FileSystem& files, const std::string& operand);
+/// run's folder. NOT_FOUND when neither is there; an error of usage when a store cannot be
+/// reached.
+Result<std::string> checkpoint_folder(AnyFileSystem& files, const std::string& operand);
 
 /// `step`, or the newest good one when it is -1.
 Result<int64_t> pick_step(const CheckpointManager& manager, int64_t step);

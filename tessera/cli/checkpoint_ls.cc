@@ -5,6 +5,7 @@
 #include "tessera/base/json.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
+#include "tessera/storage/any_filesystem.h"
 
 namespace tessera::cli {
 namespace {
@@ -39,7 +40,8 @@ class CheckpointLs : public Command {
         .operands = "RUN",
         .summary = "Lists the checkpoints of a run.",
         .details =
-            "RUN is a run's output directory, or the folder of its checkpoints. Looks at manifests "
+            "RUN is a run's output directory, or the folder of its checkpoints (s3:// too). Looks "
+            "at manifests "
             "and file "
             "sizes; `checkpoint verify` reads every byte. Exits 1 when a checkpoint is damaged.",
         .min_operands = 1,
@@ -47,7 +49,7 @@ class CheckpointLs : public Command {
   }
 
   Result<int> run(const Invocation& invocation) override {
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
     const CheckpointManager manager(files, folder);
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, manager.list());

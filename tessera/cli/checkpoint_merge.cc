@@ -2,6 +2,7 @@
 #include "tessera/base/usage_error.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/recipe.h"
+#include "tessera/storage/any_filesystem.h"
 #include "tessera/train/merge_adapters.h"
 
 namespace tessera::cli {
@@ -36,8 +37,10 @@ class CheckpointMerge : public Command {
                      read_recipe(invocation.operands, /*needs_recipe=*/true, device_.overrides()));
     if (output_ == config.output_directory)
       return usage_error(invalid_argument("--output is the run's own folder: choose another"));
-    PosixFileSystem files;
+    AnyFileSystem files;
     const RealClock clock;
+    RETURN_IF_ERROR(files.check(config.checkpoint_directory(), /*writes=*/false));
+    RETURN_IF_ERROR(files.check(output_, /*writes=*/true));
     ASSIGN_OR_RETURN(Session session, Session::open(std::move(config)));
     ASSIGN_OR_RETURN(const MergedAdapters merged,
                      merge_adapters(session, files, clock, output_, step_));

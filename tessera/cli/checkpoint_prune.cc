@@ -2,6 +2,7 @@
 #include "tessera/base/usage_error.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
+#include "tessera/storage/any_filesystem.h"
 #include "tessera/train/run_lock.h"
 
 namespace tessera::cli {
@@ -14,7 +15,8 @@ class CheckpointPrune : public Command {
             .operands = "RUN",
             .summary = "Removes checkpoints, all but the newest and those asked for.",
             .details =
-                "RUN is a run's output directory, or the folder of its checkpoints; no run may be "
+                "RUN is a run's output directory, or the folder of its checkpoints (s3:// too); no "
+                "run may be "
                 "going on in it. Reads the newest checkpoint in full first: none is removed before "
                 "one is known to be good. What a run that died left half written goes as well.",
             .min_operands = 1,
@@ -36,7 +38,7 @@ class CheckpointPrune : public Command {
   Result<int> run(const Invocation& invocation) override {
     if (!keep_)
       return usage_error(invalid_argument("--keep is missing: how many of the newest to keep"));
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
     const CheckpointManager manager(files, folder,
                                     {.keep_last = static_cast<int>(*keep_),
@@ -47,8 +49,13 @@ class CheckpointPrune : public Command {
       ASSIGN_OR_RETURN(const std::vector<int64_t> steps, manager.surplus());
       return report(invocation, "would remove", steps, manager);
     }
-    // A run holds the lock of its output directory, which is around its checkpoints/.
-    ASSIGN_OR_RETURN(const RunLock lock, RunLock::take(parent_path(folder)));
+    // A run holds the lock of its output directory, which is around its checkpoints/. A store has
+    // no locks.
+    std::optional<RunLock> lock;
+    if (!is_s3_path(folder)) {
+      ASSIGN_OR_RETURN(RunLock taken, RunLock::take(parent_path(folder)));
+      lock.emplace(std::move(taken));
+    }
     RETURN_IF_ERROR(manager.clean().status());
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, manager.prune());
     return report(invocation, "removed", steps, manager);

@@ -6,6 +6,7 @@
 #include "tessera/base/format.h"
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
+#include "tessera/storage/any_filesystem.h"
 
 namespace tessera::cli {
 namespace {
@@ -26,12 +27,13 @@ size_t parts_in_common(const std::vector<std::string>& a, const std::vector<std:
 class CheckpointShow : public Command {
  public:
   CommandText text() const override {
-    return {.name = "checkpoint show",
-            .operands = "RUN",
-            .summary = "Shows what a checkpoint holds: its arrays, mesh, data position and config.",
-            .details = "RUN is a run's output directory, or the folder of its checkpoints.",
-            .min_operands = 1,
-            .max_operands = 1};
+    return {
+        .name = "checkpoint show",
+        .operands = "RUN",
+        .summary = "Shows what a checkpoint holds: its arrays, mesh, data position and config.",
+        .details = "RUN is a run's output directory, or the folder of its checkpoints (s3:// too).",
+        .min_operands = 1,
+        .max_operands = 1};
   }
 
   void fields(ConfigFields& f) override {
@@ -43,7 +45,7 @@ class CheckpointShow : public Command {
   }
 
   Result<int> run(const Invocation& invocation) override {
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
     const CheckpointManager manager(files, folder);
     ASSIGN_OR_RETURN(const int64_t step, pick_step(manager, step_));

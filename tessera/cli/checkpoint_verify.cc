@@ -1,5 +1,6 @@
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
+#include "tessera/storage/any_filesystem.h"
 
 namespace tessera::cli {
 namespace {
@@ -11,7 +12,8 @@ class CheckpointVerify : public Command {
             .operands = "RUN",
             .summary = "Reads checkpoints and compares every byte with its checksum.",
             .details =
-                "RUN is a run's output directory, or the folder of its checkpoints. Exits 1 when a "
+                "RUN is a run's output directory, or the folder of its checkpoints (s3:// too). "
+                "Exits 1 when a "
                 "byte differs.",
             .min_operands = 1,
             .max_operands = 1};
@@ -22,7 +24,7 @@ class CheckpointVerify : public Command {
   }
 
   Result<int> run(const Invocation& invocation) override {
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
     const CheckpointManager manager(files, folder);
     ASSIGN_OR_RETURN(std::vector<int64_t> steps, manager.list());

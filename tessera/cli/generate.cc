@@ -7,6 +7,7 @@
 #include "tessera/cli/recipe.h"
 #include "tessera/cli/train.h"
 #include "tessera/data/token_store.h"
+#include "tessera/storage/any_filesystem.h"
 #include "tessera/train/session.h"
 
 namespace tessera::cli {
@@ -47,11 +48,12 @@ class GenerateCommand : public Command {
   Result<int> run(const Invocation& invocation) override {
     ASSIGN_OR_RETURN(RunConfig config,
                      read_recipe(invocation.operands, /*needs_recipe=*/true, device_.overrides()));
-    PosixFileSystem files;
+    AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::shared_ptr<const TokenStore> store,
                      TokenStore::open(config.data.store));
     ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer, store->tokenizer());
     RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
+    RETURN_IF_ERROR(files.check(config.checkpoint_directory(), /*writes=*/false));
     ASSIGN_OR_RETURN(Session session, Session::open(std::move(config)));
     ASSIGN_OR_RETURN(const Generated generated,
                      tessera::generate(session, *tokenizer, files, options_));

@@ -14,6 +14,7 @@
 #include "tessera/base/signals.h"
 #include "tessera/cli/processes.h"
 #include "tessera/cli/recipe.h"
+#include "tessera/storage/any_filesystem.h"
 #include "tessera/train/explain_memory.h"
 #include "tessera/train/trainer.h"
 
@@ -41,6 +42,15 @@ Result<std::unique_ptr<LogSink>> process_log(Peers& peers, const RunConfig& conf
         if (leads) std::cerr << text << std::flush;
       },
       clock);
+}
+
+/// That the object stores of a recipe answer, before hours of training go into what cannot be
+/// saved.
+Status check_stores(const RunConfig& config, AnyFileSystem& files) {
+  const CheckpointConfig& checkpoint = config.checkpoint;
+  if (!checkpoint.enabled) return absl::OkStatus();
+  RETURN_IF_ERROR(files.check(config.checkpoint_directory(), /*writes=*/true));
+  return files.check(checkpoint.initialize_from, /*writes=*/false);
 }
 
 class TrainCommand : public Command {
@@ -92,8 +102,9 @@ class TrainCommand : public Command {
       return usage_error(
           invalid_argument("output_directory is empty: say where checkpoints and metrics go"));
     }
-    PosixFileSystem files;
+    AnyFileSystem files;
     RealClock clock;
+    RETURN_IF_ERROR(check_stores(config, files));
     const bool saves = config.checkpoint.enabled && config.checkpoint.save_on_stop;
     const InterruptGuard guard(saves ? kStopNotice : kStopWithoutSaveNotice);
     std::unique_ptr<LogSink> log;  // the log outlives the processes' threads, which use it

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "tessera/base/filesystem.h"
 #include "tessera/models/lora/model.h"
 #include "tessera/train/parallel_config.h"
 
@@ -78,6 +79,11 @@ void DataConfig::fields(ConfigFields& f) {
 
 void CheckpointConfig::fields(ConfigFields& f) {
   f.field("enabled", enabled).help("Save checkpoints, and resume from the last one.");
+  f.field("directory", directory)
+      .expands_variables()
+      .help(
+          "Where they go: a folder, or s3://bucket/folder; empty: checkpoints/ in the "
+          "output_directory.");
   f.field("interval", interval)
       .at_least(1)
       .help("Steps between checkpoints; save_on_* say when else.");
@@ -107,7 +113,9 @@ void CheckpointConfig::fields(ConfigFields& f) {
       .help("Compress by zstd at this level; 0: not. Weights hardly shrink; moments may.");
   f.field("initialize_from", initialize_from)
       .expands_variables()
-      .help("Folder of a run or of one checkpoint, whose weights this run begins with.");
+      .help(
+          "Folder of a run or of one checkpoint, or s3://bucket/folder, whose weights this run "
+          "begins with.");
 }
 
 void LoggingConfig::fields(ConfigFields& f) {
@@ -208,6 +216,11 @@ Status RunConfig::validate() const {
   ASSIGN_OR_RETURN(const MeshConfig resolved, mesh.resolved(slices));
   ASSIGN_OR_RETURN(const Mesh devices, resolved.mesh(slices));
   return validate_mesh(devices);
+}
+
+std::string RunConfig::checkpoint_directory() const {
+  const std::string& directory = checkpoint.directory;
+  return directory.empty() ? join_path(output_directory, "checkpoints") : directory;
 }
 
 Status RunConfig::validate_mesh(const Mesh& devices) const {

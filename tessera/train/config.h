@@ -65,6 +65,7 @@ struct DataConfig {
 
 struct CheckpointConfig {
   bool enabled = true;
+  std::string directory;  ///< Empty: checkpoints/ in the output directory; may be s3://bucket/key.
   int64_t interval = 500;
   std::optional<int64_t> keep;  ///< Null: all.
   int64_t keep_every_steps = 0;
@@ -144,6 +145,8 @@ struct RunConfig {
   /// That a tokenizer of `tokens` tokens fits the model.
   Status validate_vocabulary(int64_t tokens) const;
 
+  /// Where checkpoints go: checkpoint.directory, or else <output_directory>/checkpoints.
+  std::string checkpoint_directory() const;
   /// The optimizer's section; with adapters, they alone are trainable.
   OptimizerConfig resolved_optimizer() const;
   ScheduleConfig resolved_schedule() const { return schedule.resolved(training.steps); }

@@ -26,9 +26,7 @@ struct Session {
   /// check_sharding_tolerance() say.
   static Result<Session> open(RunConfig config, const pjrt::ProcessGroup& group = {});
 
-  std::string checkpoint_directory() const {
-    return join_path(config.output_directory, "checkpoints");
-  }
+  std::string checkpoint_directory() const { return config.checkpoint_directory(); }
 };
 
 Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config);
