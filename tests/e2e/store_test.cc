@@ -57,7 +57,7 @@ TEST_F(StoreRun, AKilledRunGoesOnFromTheStoreBitForBit) {
   const Ended ended = workspace_.train({kDirectory, "checkpoint.interval=3"});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("resumed from s3://bucket/run/"));
-  EXPECT_EQ(workspace_.losses("run"), workspace_.losses("whole"));
+  EXPECT_EQ(workspace_.losses("run"), workspace_.losses("whole")) << ended.err;
   EXPECT_EQ(workspace_.shell("test -e run/checkpoints").exit_code, 1) << "nothing on the disk";
 
   const Ended listed = workspace_.run({"checkpoint", "ls", "s3://bucket/run"});

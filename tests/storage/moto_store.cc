@@ -1,6 +1,7 @@
 #include "tests/storage/moto_store.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,14 @@ MotoStore::MotoStore() {
 }
 
 MotoStore::~MotoStore() {
+  int status = 0;
+  if (::waitpid(child_, &status, WNOHANG) == child_) {
+    ADD_FAILURE() << "the store ended before its test did, "
+                  << (WIFSIGNALED(status) ? "by signal " : "with exit code ")
+                  << (WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    ::close(stdin_);
+    return;
+  }
   ::close(stdin_);  // which it waits for
   ::waitpid(child_, nullptr, 0);
 }
