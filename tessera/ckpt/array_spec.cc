@@ -47,6 +47,18 @@ int64_t product(std::span<const int64_t> dims) {
   return result;
 }
 
+// The even dimension of `piece` that the whole array is cut into the fewest parts along; of several
+// the largest one. Null: none is even.
+int64_t* dim_to_halve(const Dims& whole, Dims& piece) {
+  const auto parts = [&](size_t i) { return whole[i] / piece[i]; };
+  std::optional<size_t> best;
+  for (size_t i = 0; i < piece.size(); ++i) {
+    if (piece[i] % 2 != 0) continue;
+    if (!best || std::pair(parts(i), -piece[i]) < std::pair(parts(*best), -piece[*best])) best = i;
+  }
+  return best ? &piece[*best] : nullptr;
+}
+
 Json codecs_of_piece(const ArraySpec& spec) {
   const DType dtype = spec.shape.dtype;
   Json bytes = {{"name", "bytes"}};
@@ -141,22 +153,6 @@ int64_t ArraySpec::chunk_file_bytes() const {
   if (inner_chunk_shape.empty()) return data;
   return data + pieces * kIndexEntryBytes + kChecksumBytes;
 }
-
-namespace {
-
-// The even dimension of `piece` that the whole array is cut into the fewest parts along; of several
-// the largest one. Null: none is even.
-int64_t* dim_to_halve(const Dims& whole, Dims& piece) {
-  const auto parts = [&](size_t i) { return whole[i] / piece[i]; };
-  std::optional<size_t> best;
-  for (size_t i = 0; i < piece.size(); ++i) {
-    if (piece[i] % 2 != 0) continue;
-    if (!best || std::pair(parts(i), -piece[i]) < std::pair(parts(*best), -piece[*best])) best = i;
-  }
-  return best ? &piece[*best] : nullptr;
-}
-
-}  // namespace
 
 ArraySpec make_array_spec(std::string name, Shape shape, Dims shard_dims, int64_t piece_bytes) {
   for (int64_t& dim : shard_dims) dim = std::max<int64_t>(dim, 1);

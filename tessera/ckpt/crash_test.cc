@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/memory_store.h"
-#include "tessera/ckpt/sample_state.h"
 #include "tessera/ckpt/testing.h"
 
 namespace tessera {
@@ -26,25 +25,9 @@ class CrashTest : public ScratchTest, public ::testing::WithParamInterface<bool>
   CheckpointManager manager(RetentionPolicy policy = {}) {
     return CheckpointManager(disk_, directory(), policy, 1);
   }
-  void save(int64_t step) {
-    const Status status = sample::save(manager(), sample::request(step, sample::few_specs()));
-    ASSERT_TRUE(status.ok()) << status;
-  }
-  /// The latest good step, read in full.
-  std::optional<int64_t> latest() {
-    const auto latest = manager().latest(CheckDepth::kContents);
-    EXPECT_TRUE(latest.ok()) << latest.status();
-    return latest.ok() ? latest->step : std::nullopt;
-  }
-  void expect_readable(int64_t step) {
-    const auto reader = manager().open(step);
-    ASSERT_TRUE(reader.ok()) << reader.status();
-    for (const ArraySpec& spec : sample::few_specs()) {
-      const auto array = (*reader)->read_array(spec.name);
-      ASSERT_TRUE(array.ok()) << array.status();
-      EXPECT_TRUE(std::ranges::equal(array->bytes(), sample::values_of(spec).bytes()));
-    }
-  }
+  void save(int64_t step) { save_few(manager(), step); }
+  std::optional<int64_t> latest() { return latest_good(manager()); }
+  void expect_readable(int64_t step) { expect_few(manager(), step); }
   void lose_power_if_asked(FaultyFileSystem& faulty) {
     if (!GetParam()) return;
     ASSERT_TRUE(faulty.lose_unsynced().ok());
@@ -178,15 +161,8 @@ class StoreCrashTest : public ::testing::TestWithParam<bool> {
   static constexpr const char* kDirectory = "s3://bucket/run/checkpoints";
 
   CheckpointManager manager(RetentionPolicy policy = {}) { return {store_, kDirectory, policy, 1}; }
-  void save(int64_t step) {
-    const Status status = sample::save(manager(), sample::request(step, sample::few_specs()));
-    ASSERT_TRUE(status.ok()) << status;
-  }
-  std::optional<int64_t> latest() {
-    const auto latest = manager().latest(CheckDepth::kContents);
-    EXPECT_TRUE(latest.ok()) << latest.status();
-    return latest.ok() ? latest->step : std::nullopt;
-  }
+  void save(int64_t step) { save_few(manager(), step); }
+  std::optional<int64_t> latest() { return latest_good(manager()); }
   std::vector<int64_t> steps() { return *manager().list(); }
   void start_afresh() { ASSERT_TRUE(store_.remove_tree(kDirectory).ok()); }
 

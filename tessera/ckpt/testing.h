@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
 #include "tessera/base/faulty_filesystem.h"
 #include "tessera/base/testing.h"
+#include "tessera/ckpt/sample_state.h"
 
 namespace tessera {
 
@@ -17,5 +20,29 @@ class ScratchTest : public ::testing::Test {
   PosixFileSystem posix_;
   FaultyFileSystem disk_{posix_};  // without faults it is a disk that waits for no sync
 };
+
+/// Saves sample::few_specs(), which must go well.
+inline void save_few(const CheckpointManager& manager, int64_t step) {
+  const Status status = sample::save(manager, sample::request(step, sample::few_specs()));
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+/// The latest good step, read in full.
+inline std::optional<int64_t> latest_good(const CheckpointManager& manager) {
+  const auto latest = manager.latest(CheckDepth::kContents);
+  EXPECT_TRUE(latest.ok()) << latest.status();
+  return latest.ok() ? latest->step : std::nullopt;
+}
+
+/// That a step holds sample::few_specs(), bit for bit.
+inline void expect_few(const CheckpointManager& manager, int64_t step) {
+  const auto reader = manager.open(step);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  for (const ArraySpec& spec : sample::few_specs()) {
+    const auto array = (*reader)->read_array(spec.name);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_TRUE(std::ranges::equal(array->bytes(), sample::values_of(spec).bytes()));
+  }
+}
 
 }  // namespace tessera

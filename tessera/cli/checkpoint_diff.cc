@@ -59,8 +59,8 @@ class CheckpointDiff : public Command {
 
   Result<int> run(const Invocation& invocation) override {
     AnyFileSystem files;
-    ASSIGN_OR_RETURN(const auto a, open(files, invocation.operands.front(), step_));
-    ASSIGN_OR_RETURN(const auto b, open(files, invocation.operands.back(), other_step_));
+    ASSIGN_OR_RETURN(const auto a, open_checkpoint(files, invocation.operands.front(), step_));
+    ASSIGN_OR_RETURN(const auto b, open_checkpoint(files, invocation.operands.back(), other_step_));
     invocation.out << "a: " << a->folder() << "\nb: " << b->folder() << "\n";
     bool same = print_manifests(invocation, a->manifest(), b->manifest());
     TextTable table({false, false, true, true, true});
@@ -79,14 +79,6 @@ class CheckpointDiff : public Command {
   }
 
  private:
-  static Result<std::unique_ptr<CheckpointReader>> open(AnyFileSystem& files,
-                                                        const std::string& operand, int64_t step) {
-    ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, operand));
-    const CheckpointManager manager(files, folder);
-    ASSIGN_OR_RETURN(const int64_t picked, pick_step(manager, step));
-    return manager.open(picked);
-  }
-
   static bool print_manifests(const Invocation& invocation, const Manifest& a, const Manifest& b) {
     bool same = true;
     const auto print = [&](std::string_view what, const std::string& x, const std::string& y) {

@@ -13,11 +13,15 @@ Result<std::string> checkpoint_folder(AnyFileSystem& files, const std::string& o
   return operand;
 }
 
-Result<int64_t> pick_step(const CheckpointManager& manager, int64_t step) {
-  if (step >= 0) return step;
+Result<std::unique_ptr<CheckpointReader>> open_checkpoint(AnyFileSystem& files,
+                                                          const std::string& operand,
+                                                          int64_t step) {
+  ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, operand));
+  const CheckpointManager manager(files, folder);
+  if (step >= 0) return manager.open(step);
   ASSIGN_OR_RETURN(const LatestCheckpoint latest, manager.latest(CheckDepth::kFiles));
-  if (!latest.step) return not_found(manager.directory(), " has no good checkpoint");
-  return *latest.step;
+  if (!latest.step) return not_found(folder, " has no good checkpoint");
+  return manager.open(*latest.step);
 }
 
 }  // namespace tessera::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "tessera/base/filesystem.h"
@@ -14,7 +15,8 @@ namespace tessera::cli {
 /// reached.
 Result<std::string> checkpoint_folder(AnyFileSystem& files, const std::string& operand);
 
-/// `step`, or the newest good one when it is -1.
-Result<int64_t> pick_step(const CheckpointManager& manager, int64_t step);
+/// The checkpoint of that step in the folder that an operand means; -1: the newest good one.
+Result<std::unique_ptr<CheckpointReader>> open_checkpoint(AnyFileSystem& files,
+                                                          const std::string& operand, int64_t step);
 
 }  // namespace tessera::cli

@@ -41,9 +41,8 @@ class CheckpointLs : public Command {
         .summary = "Lists the checkpoints of a run.",
         .details =
             "RUN is a run's output directory, or the folder of its checkpoints (s3:// too). Looks "
-            "at manifests "
-            "and file "
-            "sizes; `checkpoint verify` reads every byte. Exits 1 when a checkpoint is damaged.",
+            "at manifests and file sizes; `checkpoint verify` reads every byte. Exits 1 when a "
+            "checkpoint is damaged.",
         .min_operands = 1,
         .max_operands = 1};
   }

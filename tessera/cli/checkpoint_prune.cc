@@ -16,8 +16,8 @@ class CheckpointPrune : public Command {
             .summary = "Removes checkpoints, all but the newest and those asked for.",
             .details =
                 "RUN is a run's output directory, or the folder of its checkpoints (s3:// too); no "
-                "run may be "
-                "going on in it. Reads the newest checkpoint in full first: none is removed before "
+                "run may be going on in it. Reads the newest checkpoint in full first: none is "
+                "removed before "
                 "one is known to be good. What a run that died left half written goes as well.",
             .min_operands = 1,
             .max_operands = 1};
@@ -78,7 +78,7 @@ class CheckpointPrune : public Command {
   std::optional<int64_t> keep_;
   int64_t keep_every_steps_ = 0;
   int64_t keep_best_ = 0;
-  std::string best_metric_ = "eval_loss";
+  std::string best_metric_ = RetentionPolicy().best_metric;
   bool dry_run_ = false;
 };
 

@@ -46,10 +46,7 @@ class CheckpointShow : public Command {
 
   Result<int> run(const Invocation& invocation) override {
     AnyFileSystem files;
-    ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
-    const CheckpointManager manager(files, folder);
-    ASSIGN_OR_RETURN(const int64_t step, pick_step(manager, step_));
-    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, manager.open(step));
+    ASSIGN_OR_RETURN(const auto reader, open_checkpoint(files, invocation.operands[0], step_));
     const Manifest& manifest = reader->manifest();
     invocation.out << "step " << manifest.step << " in " << reader->folder() << "\n";
     const std::pair<const char*, const std::string&> parts[] = {

@@ -13,8 +13,7 @@ class CheckpointVerify : public Command {
             .summary = "Reads checkpoints and compares every byte with its checksum.",
             .details =
                 "RUN is a run's output directory, or the folder of its checkpoints (s3:// too). "
-                "Exits 1 when a "
-                "byte differs.",
+                "Exits 1 when a byte differs.",
             .min_operands = 1,
             .max_operands = 1};
   }

@@ -293,6 +293,7 @@ std::span<const ProgramValue> CompiledFunction::arguments() const {
 }
 std::span<const ProgramValue> CompiledFunction::results() const { return state_->program.results; }
 bool CompiledFunction::runs_here() const { return state_->compiled.program != nullptr; }
+bool CompiledFunction::spans_processes() const { return state_->spans_processes; }
 const pjrt::Executable& CompiledFunction::executable() const {
   CHECK_MSG(runs_here(), "no device of this process runs the program");
   return state_->compiled.program->executable;

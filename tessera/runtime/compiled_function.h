@@ -72,6 +72,8 @@ class CompiledFunction {
   std::span<const ProgramValue> results() const;
   /// Whether a device of this process is in the mesh; else there is no executable.
   bool runs_here() const;
+  /// Whether devices of several processes run it; false where none of this one does.
+  bool spans_processes() const;
   /// Memory, cost and code, as the compiler planned them. Only where runs_here().
   const pjrt::Executable& executable() const;
   /// What compiling took, whenever that was; 0 where nothing runs.

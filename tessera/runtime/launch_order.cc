@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "tessera/base/hash.h"
 #include "tessera/base/json.h"
 #include "tessera/base/log.h"
 #include "tessera/runtime/launch_record.h"
@@ -22,13 +24,7 @@ constexpr size_t kPeersALook = 8;
 constexpr size_t kDevicesShown = 8;
 constexpr absl::Duration kLongestAnswer = absl::Seconds(3), kAskAgain = absl::Milliseconds(50);
 
-constexpr uint64_t kFnvStart = 0xcbf29ce484222325, kFnvPrime = 0x100000001b3;
-
-// FNV-1a, the same in every process.
-uint64_t hash(std::string_view text, uint64_t before = kFnvStart) {
-  for (const unsigned char byte : text) before = (before ^ byte) * kFnvPrime;
-  return before;
-}
+uint64_t hash(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text))); }
 
 // Not the sum of its parts, so that an order counts.
 uint64_t chain(uint64_t digest, uint64_t next) {
@@ -46,8 +42,9 @@ std::string mesh_text(const Mesh& mesh) {
 }
 
 uint64_t program_hash(std::string_view name, std::string_view text, const Mesh& mesh) {
-  uint64_t result = hash(text, hash(name));
-  for (const MeshAxis& axis : mesh.axes()) result = chain(hash(axis.name, result), axis.size);
+  uint64_t result = chain(hash(name), hash(text));
+  for (const MeshAxis& axis : mesh.axes())
+    result = chain(chain(result, hash(axis.name)), axis.size);
   for (const int64_t id : mesh.device_ids()) result = chain(result, id);
   return result;
 }

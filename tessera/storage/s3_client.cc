@@ -33,6 +33,21 @@ bool is_whole_checksum(const std::string& checksum) {
   return !checksum.empty() && checksum.find('-') == std::string::npos;
 }
 
+Status wrong_in_store(std::string_view what, std::string_view stored, std::string_view sent) {
+  return absl::UnavailableError(
+      str_cat(what, ": the store has CRC-32C ", stored, " instead of ", sent));
+}
+
+Status wrong_on_arrival(std::string_view what, std::string_view expected) {
+  return absl::UnavailableError(
+      str_cat(what, ": the bytes received do not have its CRC-32C, ", expected));
+}
+
+Status given_up(const Status& last, const Retrier& tries) {
+  return absl::UnavailableError(
+      str_cat(from_absl(last.message()), ", after ", tries.attempts(), " tries"));
+}
+
 }  // namespace
 
 bool is_s3_path(std::string_view path) { return path.starts_with(kScheme); }
@@ -133,10 +148,7 @@ Result<HttpResponse> S3Client::send(const Call& call, const Check& check, int* a
     if (status.ok() && check) status = check(response);
     if (status.ok()) return response;
     if (!absl::IsUnavailable(status)) return status;
-    if (!tries.wait(retry_after)) {
-      return absl::UnavailableError(
-          str_cat(from_absl(status.message()), ", after ", tries.attempts(), " tries"));
-    }
+    if (!tries.wait(retry_after)) return given_up(status, tries);
     log_debug(from_absl(status.message()), "; trying again");
   }
 }
@@ -150,8 +162,7 @@ Status S3Client::put(const S3Path& path, std::span<const std::byte> bytes, bool 
   const auto check = [&](const HttpResponse& response) -> Status {
     const std::string stored = response.header("x-amz-checksum-crc32c");
     if (!is_whole_checksum(stored) || stored == checksum) return absl::OkStatus();
-    return absl::UnavailableError(
-        str_cat(described(call), ": the store has CRC-32C ", stored, " instead of ", checksum));
+    return wrong_in_store(described(call), stored, checksum);
   };
   int attempts = 0;
   const Status status = send(call, check, &attempts).status();
@@ -206,8 +217,7 @@ Status S3Client::read(const S3Path& path, int64_t offset, std::span<std::byte> o
         return absl::OkStatus();
       }
       done = 0;
-      status = absl::UnavailableError(
-          str_cat(described(call), ": the bytes received do not have its CRC-32C, ", checksum));
+      status = wrong_on_arrival(described(call), checksum);
     } else {
       if (status.ok()) {
         status = absl::UnavailableError(str_cat(described(call), ": the answer ended early"));
@@ -215,10 +225,7 @@ Status S3Client::read(const S3Path& path, int64_t offset, std::span<std::byte> o
       if (is_progress) tries.progressed();
     }
     if (!absl::IsUnavailable(status)) return status;
-    if (!tries.wait(retry_after)) {
-      return absl::UnavailableError(
-          str_cat(from_absl(status.message()), ", after ", tries.attempts(), " tries"));
-    }
+    if (!tries.wait(retry_after)) return given_up(status, tries);
   }
 }
 
@@ -227,16 +234,14 @@ Result<std::string> S3Client::get(const S3Path& path) {
                   .method = "GET",
                   .path = path,
                   .headers = {"x-amz-checksum-mode: ENABLED"}};
-  ASSIGN_OR_RETURN(
-      HttpResponse response, send(call, [&](const HttpResponse& response) -> Status {
-        const std::string stored = response.header("x-amz-checksum-crc32c");
-        const auto bytes = std::as_bytes(std::span(response.body));
-        if (!is_whole_checksum(stored) || stored == crc32c_base64(bytes)) {
-          return absl::OkStatus();
-        }
-        return absl::UnavailableError(
-            str_cat(described(call), ": the bytes received do not have its CRC-32C, ", stored));
-      }));
+  ASSIGN_OR_RETURN(HttpResponse response, send(call, [&](const HttpResponse& response) -> Status {
+                     const std::string stored = response.header("x-amz-checksum-crc32c");
+                     const auto bytes = std::as_bytes(std::span(response.body));
+                     if (!is_whole_checksum(stored) || stored == crc32c_base64(bytes)) {
+                       return absl::OkStatus();
+                     }
+                     return wrong_on_arrival(described(call), stored);
+                   }));
   return std::move(response.body);
 }
 
@@ -318,13 +323,12 @@ Result<S3Part> S3Client::upload_part(const S3Path& path, const std::string& id, 
                   .query = {{"partNumber", std::to_string(number)}, {"uploadId", id}},
                   .headers = {"x-amz-checksum-crc32c: " + part.crc32c},
                   .body = bytes};
-  ASSIGN_OR_RETURN(
-      const HttpResponse response, send(call, [&](const HttpResponse& answer) -> Status {
-        const std::string stored = answer.header("x-amz-checksum-crc32c");
-        if (stored.empty() || stored == part.crc32c) return absl::OkStatus();
-        return absl::UnavailableError(str_cat(described(call), ": the store has CRC-32C ", stored,
-                                              " instead of ", part.crc32c));
-      }));
+  ASSIGN_OR_RETURN(const HttpResponse response,
+                   send(call, [&](const HttpResponse& answer) -> Status {
+                     const std::string stored = answer.header("x-amz-checksum-crc32c");
+                     if (stored.empty() || stored == part.crc32c) return absl::OkStatus();
+                     return wrong_in_store(described(call), stored, part.crc32c);
+                   }));
   part.etag = response.header("etag");
   if (part.etag.empty()) return failed_precondition(described(call), ": the answer has no ETag");
   // A store without such checksums does not know them when the parts are put together.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/base/config.h"
+#include "tessera/ckpt/array_spec.h"
 #include "tessera/data/chat.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
@@ -76,7 +77,7 @@ struct CheckpointConfig {
   bool save_on_stop = true;  ///< SIGINT, SIGTERM, SIGHUP
   bool save_on_error = true;
   bool skip_when_busy = false;
-  int64_t chunk_bytes = 256 << 10;
+  int64_t chunk_bytes = kDefaultChunkBytes;
   int64_t zstd_level = 0;  ///< 0: not compressed
   std::string
       initialize_from;  ///< A run's folder or a checkpoint's, whose weights a run begins with.

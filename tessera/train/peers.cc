@@ -48,10 +48,9 @@ Status Peers::agree(const std::string& what, const Status& own) {
   const std::string text =
       own.ok() ? "" : str_cat(static_cast<int>(own.code()), ":", from_absl(own.message()));
   ASSIGN_OR_RETURN(const auto all,
-                   exchange_->gather(as_arrays(text), str_cat("whether ", what, " went well")));
+                   exchange_->gather_texts(text, str_cat("whether ", what, " went well")));
   if (!own.ok()) return own;
-  for (size_t process = 0; process < all.size(); ++process) {
-    const std::string error = as_text(all[process]);
+  for (const auto& [process, error] : all) {
     if (error.empty()) continue;
     const size_t colon = error.find(':');
     return Status(static_cast<absl::StatusCode>(std::stoi(error.substr(0, colon))),

@@ -1,7 +1,5 @@
 #include "tessera/train/traffic_meter.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_format.h"
 #include "tessera/base/format.h"
 #include "tessera/pjrt/hlo_module.h"
@@ -24,9 +22,7 @@ std::optional<double> least_of(const CompiledFunction& step, const Mesh& mesh,
 TrafficMeter::TrafficMeter(const pjrt::Client& client, const CompiledFunction& step,
                            const Mesh& mesh, const std::vector<int64_t>& processes)
     : client_(client) {
-  const bool several = std::any_of(processes.begin(), processes.end(),
-                                   [&](int64_t process) { return process != processes[0]; });
-  if (several) least_ = least_of(step, mesh, processes, client.process_index());
+  if (step.spans_processes()) least_ = least_of(step, mesh, processes, client.process_index());
 }
 
 std::optional<uint64_t> TrafficMeter::sent() const {
@@ -36,13 +32,16 @@ std::optional<uint64_t> TrafficMeter::sent() const {
   return traffic->bytes_sent;
 }
 
-void TrafficMeter::begin() { began_at_ = sent(); }
+void TrafficMeter::begin(int64_t step) {
+  began_at_ = sent();
+  began_step_ = step;
+}
 
-void TrafficMeter::end(int64_t steps) {
+void TrafficMeter::end(int64_t step) {
   const std::optional<uint64_t> now = sent();
   if (began_at_ && now) {
     bytes_ += *now - *began_at_;
-    steps_ += steps;
+    steps_ += step - began_step_;
   }
   began_at_.reset();
 }

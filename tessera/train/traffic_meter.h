@@ -20,9 +20,9 @@ class TrafficMeter {
   TrafficMeter(const pjrt::Client& client, const CompiledFunction& step, const Mesh& mesh,
                const std::vector<int64_t>& processes);
 
-  void begin();
-  /// `steps` were run since begin(), and have ended.
-  void end(int64_t steps);
+  /// Both when no step is under way; `step` is the newest that was run.
+  void begin(int64_t step);
+  void end(int64_t step);
 
   struct PerStep {
     double sent;   ///< bytes
@@ -36,6 +36,7 @@ class TrafficMeter {
   const pjrt::Client& client_;
   std::optional<double> least_;
   std::optional<uint64_t> began_at_;
+  int64_t began_step_ = 0;
   uint64_t bytes_ = 0;
   int64_t steps_ = 0;
 };

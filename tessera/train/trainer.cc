@@ -106,8 +106,6 @@ class Trainer {
   Status check_finite(const Pending& pending, double loss, double grad_norm, bool skipped);
 
   Status compare_replicas();
-  void meter_begins();
-  void meter_ends();
   Status evaluate();
   bool reaches_target() const;
   Status save(bool may_skip = false);
@@ -128,7 +126,6 @@ class Trainer {
 
   std::optional<CompiledFunction> train_step_, eval_step_;
   std::optional<TrafficMeter> traffic_;
-  int64_t metered_step_ = 0;  // up to which the meter counts
   RunFacts facts_;
   MetricsLogger metrics_;
   Tree<Array> state_;
@@ -422,18 +419,10 @@ Status Trainer::check_finite(const Pending& pending, double loss, double grad_no
               ". A lower schedule.learning_rate or a stricter optimizer.clip_norm may help"));
 }
 
-// Both when no step is under way.
-void Trainer::meter_begins() {
-  metered_step_ = step_;
-  traffic_->begin();
-}
-
-void Trainer::meter_ends() { traffic_->end(step_ - metered_step_); }
-
 Status Trainer::evaluate() {
   if (!eval_step_) return absl::OkStatus();
   RETURN_IF_ERROR(complete_all());
-  meter_ends();
+  traffic_->end(step_);
   const absl::Duration start = environment_.clock.elapsed();
   RETURN_IF_ERROR(data_.validation->seek(0));
   std::vector<Tree<Array>> sums;
@@ -470,7 +459,7 @@ Status Trainer::evaluate() {
   }
   outcome_.reached_target = reaches_target();
   last_completion_ = now;
-  meter_begins();
+  traffic_->begin(step_);
   return absl::OkStatus();
 }
 
@@ -523,7 +512,7 @@ void Trainer::save_after(const Status& error) {
 
 Status Trainer::train_on() {
   if (config_.checkpoint.save_on_start && step_ == 0) RETURN_IF_ERROR(save());
-  meter_begins();
+  traffic_->begin(step_);
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
   while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
     RETURN_IF_ERROR(dispatch());
@@ -542,7 +531,7 @@ Status Trainer::train_on() {
     ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   }
   RETURN_IF_ERROR(complete_all());
-  meter_ends();
+  traffic_->end(step_);
   if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
   if (const auto traffic = traffic_->per_step()) log_info("sent ", to_string(*traffic));
   const bool wanted =
