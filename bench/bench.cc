@@ -30,11 +30,14 @@ double process_age_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
 }
 
-Status run_peer(std::string_view script, std::string_view arguments) {
+std::string cache_folder() {
   const char* cache = std::getenv("TESSERA_CACHE");
   const char* home = std::getenv("HOME");
-  const std::string folder = cache ? cache : str_cat(home ? home : "", "/.cache/tessera");
-  const std::string python = str_cat(folder, "/venv-foreign/bin/python");
+  return cache ? cache : str_cat(home ? home : "", "/.cache/tessera");
+}
+
+Status run_peer(std::string_view script, std::string_view arguments, std::string_view environment) {
+  const std::string python = str_cat(cache_folder(), "/", environment, "/bin/python");
   if (!std::filesystem::exists(python))
     return not_found(python, " is missing: run `scripts/setup --foreign` first");
   const std::string command =

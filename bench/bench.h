@@ -14,8 +14,11 @@ namespace tessera::bench {
 double peak_rss_mb();
 /// Seconds since this process was started by the kernel; its clock ticks 100 times a second.
 double process_age_s();
-/// Runs a peer's Python script from bench/peers in the foreign programs' environment, its output
-/// and errors going to ours. An error tells how to get the environment.
-Status run_peer(std::string_view script, std::string_view arguments);
+/// The folder of what scripts/setup fetched.
+std::string cache_folder();
+/// Runs a peer's Python script from bench/peers in one of the environments that `scripts/setup
+/// --foreign` makes, its output and errors going to ours. An error tells how to get it.
+Status run_peer(std::string_view script, std::string_view arguments,
+                std::string_view environment = "venv-foreign");
 
 }  // namespace tessera::bench

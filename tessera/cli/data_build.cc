@@ -22,13 +22,14 @@ class DataBuild : public Command {
   void fields(ConfigFields& f) override {
     f.field("output", output_).help("Folder of the token store.");
     f.field("tokenizer", tokenizer_.kind)
-        .one_of({"sentencepiece", "bytes"})
-        .help("bytes: a token is a byte.");
+        .one_of({"sentencepiece", "huggingface", "bytes"})
+        .help("huggingface: byte-level BPE (GPT-2, Llama 3, Qwen). bytes: a token is a byte.");
     f.field("model", tokenizer_.model)
-        .help("SentencePiece model to use; empty: train one on the corpus.");
+        .help("SentencePiece model to use, empty: train one on the corpus; or a tokenizer.json.");
     f.field("vocab_size", tokenizer_.vocab_size)
         .range(300, 1'048'576)
         .help("Tokens of a model that is trained.");
+    special_token_fields(tokenizer_.special, f);
     f.field("text_key", text_key_).not_empty().help("Key of a JSON line that holds the text.");
     f.choice("task", task_, {{"pretrain", Task::kPretrain}, {"sft", Task::kSft}})
         .help(

@@ -48,9 +48,17 @@ int64_t total_bytes(const std::vector<CorpusFile>& corpus) {
 Status validate(const BuildOptions& options) {
   if (options.output.empty()) return invalid_argument("data build: no output folder is given");
   const TokenizerOptions& tokenizer = options.tokenizer;
-  if (tokenizer.kind != "bytes" && tokenizer.kind != "sentencepiece") {
-    return invalid_argument("data build: tokenizer \"", tokenizer.kind,
-                            "\" is not known: use \"sentencepiece\" or \"bytes\"");
+  if (tokenizer.kind == "huggingface") {
+    if (tokenizer.model_path.empty()) {
+      return invalid_argument(
+          "data build: the tokenizer is \"huggingface\", and no model is given: name the file "
+          "tokenizer.json that comes with the model");
+    }
+  } else if (tokenizer.kind != "bytes" && tokenizer.kind != "sentencepiece") {
+    return annotate(unknown_tokenizer(tokenizer.kind), "data build");
+  } else if (tokenizer.special != SpecialTokenNames()) {
+    return invalid_argument("data build: bos_token, eos_token and pad_token are for the tokenizer ",
+                            "\"huggingface\", which this one is not: leave them out");
   }
   // 256 bytes, 4 special tokens, and some characters.
   if (tokenizer.kind == "sentencepiece" && tokenizer.vocab_size < 300) {
@@ -83,6 +91,25 @@ Result<std::shared_ptr<const Tokenizer>> train_tokenizer(FileSystem& files,
   return load_sentencepiece(*std::move(model));
 }
 
+Result<std::shared_ptr<const Tokenizer>> load_tokenizer(FileSystem& files,
+                                                        const TokenizerOptions& options) {
+  ASSIGN_OR_RETURN(std::string model, files.read_file(options.model_path));
+  const bool is_json = model.starts_with('{');
+  if (options.kind != "huggingface") {
+    if (!is_json) return load_sentencepiece(std::move(model));
+    return invalid_argument("not a SentencePiece model but JSON: for a tokenizer.json the kind of ",
+                            "tokenizer is \"huggingface\"");
+  }
+  std::string config;
+  const std::string config_path =
+      join_path(parent_path(options.model_path), "tokenizer_config.json");
+  if (files.exists(config_path)) {
+    ASSIGN_OR_RETURN(config, files.read_file(config_path));
+  }
+  ASSIGN_OR_RETURN(model, name_special_tokens(std::move(model), config, options.special));
+  return load_huggingface(std::move(model));
+}
+
 Status check_output(FileSystem& files, const BuildOptions& options) {
   if (options.store.overwrite || !files.exists(options.output)) return {};
   return absl::AlreadyExistsError(str_cat(
@@ -100,8 +127,7 @@ Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,
     Reporter reporter(progress);
     return train_tokenizer(files, options, corpus, reporter);
   }
-  ASSIGN_OR_RETURN(std::string model, files.read_file(options.tokenizer.model_path));
-  Result<std::shared_ptr<const Tokenizer>> tokenizer = load_sentencepiece(std::move(model));
+  Result<std::shared_ptr<const Tokenizer>> tokenizer = load_tokenizer(files, options.tokenizer);
   if (!tokenizer.ok()) return annotate(tokenizer.status(), options.tokenizer.model_path);
   return tokenizer;
 }

@@ -9,6 +9,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/status.h"
 #include "tessera/data/corpus.h"
+#include "tessera/data/huggingface/huggingface.h"
 #include "tessera/data/token_store.h"
 #include "tessera/data/token_store_writer.h"
 #include "tessera/data/tokenizer.h"
@@ -16,9 +17,11 @@
 namespace tessera {
 
 struct TokenizerOptions {
-  std::string kind = "sentencepiece";  // or "bytes"
-  /// SentencePiece: the file of a model to use; empty: train one on the corpus.
+  std::string kind = "sentencepiece";  // or "huggingface", or "bytes"
+  /// The file of a SentencePiece model to use, empty: train one on the corpus; or of a
+  /// tokenizer.json, beside which there may be a tokenizer_config.json.
   std::string model_path;
+  SpecialTokenNames special;  // of a tokenizer.json
   int32_t vocab_size = 8192;  // of a model that is trained
   /// Training takes an even sample of the corpus's lines, of about this many bytes.
   int64_t training_bytes = int64_t{64} << 20;

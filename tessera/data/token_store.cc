@@ -87,11 +87,12 @@ Result<std::vector<int32_t>> TokenStore::document(int64_t index) const {
 
 Result<std::shared_ptr<const Tokenizer>> TokenStore::tokenizer() const {
   std::string model;
-  if (manifest_.files.contains(std::string(kTokenizerFile))) {
-    const std::string path = join_path(folder_, kTokenizerFile);
+  const std::string_view name = tokenizer_file(manifest_.tokenizer);
+  if (manifest_.files.contains(std::string(name))) {
+    const std::string path = join_path(folder_, name);
     PosixFileSystem files;
     ASSIGN_OR_RETURN(model, files.read_file(path));
-    RETURN_IF_ERROR(verify_checksum(kTokenizerFile, std::as_bytes(std::span(model))));
+    RETURN_IF_ERROR(verify_checksum(name, std::as_bytes(std::span(model))));
   }
   return make_tokenizer(manifest_.tokenizer, std::move(model));
 }

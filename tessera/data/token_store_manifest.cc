@@ -49,6 +49,10 @@ Status check(const TokenStoreManifest& manifest) {
 
 }  // namespace
 
+std::string_view tokenizer_file(std::string_view kind) {
+  return kind == "huggingface" ? kHuggingFaceFile : kSentencePieceFile;
+}
+
 std::string TokenStoreManifest::to_text() const {
   Json json;
   json["format"] = kFormat;

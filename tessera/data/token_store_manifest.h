@@ -14,7 +14,9 @@ namespace tessera {
 inline constexpr std::string_view kTokensFile = "tokens.bin";
 inline constexpr std::string_view kDocumentsFile = "documents.bin";
 inline constexpr std::string_view kLossMaskFile = "loss_mask.bin";
-inline constexpr std::string_view kTokenizerFile = "tokenizer.model";
+/// The tokenizer's model, by its kind; byte tokens have none.
+inline constexpr std::string_view kSentencePieceFile = "tokenizer.model";
+inline constexpr std::string_view kHuggingFaceFile = "tokenizer.json";
 inline constexpr std::string_view kManifestFile = "manifest.json";
 
 struct StoredFile {
@@ -50,6 +52,9 @@ struct TokenStoreManifest {
 
   std::string to_text() const;
 };
+
+/// The name of the file that holds a tokenizer's model.
+std::string_view tokenizer_file(std::string_view kind);
 
 /// Reads manifest.json's text; `source` is its path, for errors. DATA_LOSS when a key is missing or
 /// of the wrong type, UNIMPLEMENTED for a later version of the format.

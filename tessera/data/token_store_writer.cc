@@ -133,7 +133,9 @@ Status TokenStoreWriter::finish(const BuildCounts& counts) {
   RETURN_IF_ERROR(write_file(kDocumentsFile, std::as_bytes(std::span(starts_))));
   if (options_.loss_mask) RETURN_IF_ERROR(write_file(kLossMaskFile, mask_));
   const std::string_view model = tokenizer_->model();
-  if (!model.empty()) RETURN_IF_ERROR(write_file(kTokenizerFile, std::as_bytes(std::span(model))));
+  if (!model.empty())
+    RETURN_IF_ERROR(
+        write_file(tokenizer_file(manifest_.tokenizer), std::as_bytes(std::span(model))));
   manifest_.tokens = tokens_;
   manifest_.documents = documents();
   manifest_.counts = counts;

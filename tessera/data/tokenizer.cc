@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "tessera/data/huggingface/huggingface.h"
 #include "tessera/data/sentencepiece.h"
 
 namespace tessera {
@@ -48,11 +49,16 @@ class ByteTokenizer final : public Tokenizer {
 
 std::shared_ptr<const Tokenizer> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
 
+Status unknown_tokenizer(std::string_view kind) {
+  return invalid_argument("tokenizer \"", kind,
+                          "\" is not known: use \"sentencepiece\", \"huggingface\" or \"bytes\"");
+}
+
 Result<std::shared_ptr<const Tokenizer>> make_tokenizer(std::string_view kind, std::string model) {
   if (kind == "bytes") return byte_tokenizer();
   if (kind == "sentencepiece") return load_sentencepiece(std::move(model));
-  return invalid_argument("tokenizer \"", kind,
-                          "\" is not known: use \"sentencepiece\" or \"bytes\"");
+  if (kind == "huggingface") return load_huggingface(std::move(model));
+  return unknown_tokenizer(kind);
 }
 
 Status check_token_ids(std::span<const int32_t> ids, int32_t vocab_size) {

@@ -40,8 +40,12 @@ class Tokenizer {
   virtual std::string_view model() const = 0;
 };
 
-/// `kind` is "bytes" (`model` is empty then) or "sentencepiece" (`model` is the serialized model).
+/// `kind` is "bytes" (`model` is empty then), "sentencepiece" (`model` is the serialized model) or
+/// "huggingface" (`model` is the text of a tokenizer.json, see huggingface/huggingface.h).
 Result<std::shared_ptr<const Tokenizer>> make_tokenizer(std::string_view kind, std::string model);
+
+/// The error for a kind that make_tokenizer() does not know.
+Status unknown_tokenizer(std::string_view kind);
 
 /// One token a byte: ids 0 to 255 are the bytes, then bos = 256, eos = 257, pad = 258.
 std::shared_ptr<const Tokenizer> byte_tokenizer();

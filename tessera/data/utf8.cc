@@ -1,7 +1,6 @@
 #include "tessera/data/utf8.h"
 
 #include <cstring>
-#include <string_view>
 
 namespace tessera {
 namespace {
@@ -50,6 +49,8 @@ size_t first_invalid(std::string_view text, size_t from) {
 }
 
 }  // namespace
+
+bool is_valid_utf8(std::string_view text) { return first_invalid(text, 0) == text.size(); }
 
 int64_t replace_invalid_utf8(std::string* text) {
   size_t invalid = first_invalid(*text, 0);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tessera {
 
@@ -9,5 +10,7 @@ namespace tessera {
 /// begun a character (as Unicode recommends in chapter 3.9 and browsers do). Returns how many it
 /// put in.
 int64_t replace_invalid_utf8(std::string* text);
+
+bool is_valid_utf8(std::string_view text);
 
 }  // namespace tessera

@@ -28,13 +28,23 @@ Status ModelConfig::validate() const {
 }
 
 void TokenizerConfig::fields(ConfigFields& f) {
-  f.field("kind", kind).one_of({"sentencepiece", "bytes"}).help("bytes: a token is a byte.");
+  f.field("kind", kind)
+      .one_of({"sentencepiece", "huggingface", "bytes"})
+      .help("huggingface: byte-level BPE (GPT-2, Llama 3, Qwen). bytes: a token is a byte.");
   f.field("model", model)
       .expands_variables()
-      .help("SentencePiece: the file of a model to use; empty: train one on the corpus.");
+      .help("File of a SentencePiece model, empty: train one on the corpus; or a tokenizer.json.");
   f.field("vocab_size", vocab_size)
       .range(300, 1'048'576)
       .help("SentencePiece: tokens of a model that is trained.");
+  special_token_fields(special, f);
+}
+
+void special_token_fields(SpecialTokenNames& names, ConfigFields& f) {
+  f.field("bos_token", names.bos)
+      .help("Hugging Face: what documents begin with; empty: as tokenizer_config.json says.");
+  f.field("eos_token", names.eos).help("What documents end with.");
+  f.field("pad_token", names.pad).help("What fills up.");
 }
 
 void ChatTemplateConfig::fields(ConfigFields& f) {

@@ -8,6 +8,7 @@
 #include "tessera/base/config.h"
 #include "tessera/ckpt/array_spec.h"
 #include "tessera/data/chat.h"
+#include "tessera/data/huggingface/huggingface.h"
 #include "tessera/models/llama/config.h"
 #include "tessera/models/mixtral/config.h"
 #include "tessera/runtime/transfer_guard.h"
@@ -33,12 +34,17 @@ struct ModelConfig {
 
 /// How text becomes tokens when a store is built.
 struct TokenizerConfig {
-  std::string kind = "sentencepiece";  ///< or "bytes"
-  std::string model;          ///< A SentencePiece model to use; empty: train one on the corpus.
+  std::string kind = "sentencepiece";  ///< or "huggingface", or "bytes"
+  /// File of a SentencePiece model, empty: train one on the corpus; or of a tokenizer.json.
+  std::string model;
   int64_t vocab_size = 8192;  ///< Of a model that is trained.
+  SpecialTokenNames special;  ///< Of a tokenizer.json.
 
   void fields(ConfigFields& f);
 };
+
+/// bos_token, eos_token, pad_token.
+void special_token_fields(SpecialTokenNames& names, ConfigFields& f);
 
 /// ChatTemplate as a section of a recipe.
 struct ChatTemplateConfig : ChatTemplate {

@@ -17,6 +17,7 @@ BuildOptions build_options(const DataConfig& config, Task task) {
   options.output = config.store;
   options.tokenizer.kind = config.tokenizer.kind;
   options.tokenizer.model_path = config.tokenizer.model;
+  options.tokenizer.special = config.tokenizer.special;
   options.tokenizer.vocab_size = static_cast<int32_t>(config.tokenizer.vocab_size);
   return options;
 }
