@@ -104,7 +104,8 @@ Result<int> call(Command& command, const std::vector<std::string>& arguments, st
 
 int report(const std::string& name, const Result<int>& result, std::ostream& err) {
   if (result.ok()) return *result;
-  err << "tessera " << name << ": " << from_absl(result.status().message()) << "\n";
+  // At once: the line is whole or not there where a signal ends this process meanwhile.
+  err << str_cat("tessera ", name, ": ", from_absl(result.status().message()), "\n");
   return is_usage_error(result.status()) ? 2 : 1;
 }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "tessera/base/log.h"
 #include "tessera/base/strings.h"
@@ -70,6 +71,56 @@ struct Child {
   absl::Duration ended;
 };
 
+/// Kills what launch has started where launch is killed itself: by then nobody else knows of the
+/// processes that its own started, which the kernel does not end with their parents. A process of
+/// its own that waits for the end of a pipe, to which the numbers of groups are written.
+class Keeper {
+ public:
+  /// Before there are threads and other descriptors.
+  Status start() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return internal_error("no pipe: ", std::strerror(errno));
+    const pid_t pid = fork();
+    if (pid == 0) keep(ends[0]);
+    const int error = errno;
+    close(ends[0]);
+    pipe_ = ends[1];
+    if (pid < 0) return internal_error("no process: ", std::strerror(error));
+    pid_ = pid;
+    return absl::OkStatus();
+  }
+  ~Keeper() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    if (pipe_ >= 0) close(pipe_);
+  }
+
+  void started(pid_t group) const { tell(group); }
+  void ended(pid_t group) const { tell(-group); }
+
+ private:
+  void tell(pid_t number) const { (void)!write(pipe_, &number, sizeof number); }
+
+  // Never returns. The allocator's lock is nobody's: this was forked from the only thread.
+  [[noreturn]] static void keep(int pipe) {
+    setsid();  // a terminal's signals are not for it
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_IGN);
+    if (pipe != 0) dup2(pipe, 0);
+    close_range(1, ~0U, 0);  // nobody may wait for the end of launch's output because of this
+    std::set<pid_t> groups;
+    pid_t number = 0;
+    while (read(0, &number, sizeof number) == sizeof number) {
+      if (number > 0) groups.insert(number);
+      if (number < 0) groups.erase(-number);
+    }
+    for (const pid_t group : groups) kill(-group, SIGKILL);
+    _exit(0);
+  }
+
+  pid_t pid_ = -1;
+  int pipe_ = -1;
+};
+
 class Launch {
  public:
   Launch(const LaunchOptions& options, const LaunchEnvironment& environment)
@@ -122,6 +173,7 @@ class Launch {
 
   Status prepare() {
     RETURN_IF_ERROR(check_open_files());
+    RETURN_IF_ERROR(keeper_.start());
     if (!options_.log_directory.empty()) {
       RETURN_IF_ERROR(environment_.files.create_dirs(options_.log_directory));
     }
@@ -191,6 +243,7 @@ class Launch {
     for (const int end : {out[1], err[1], failed[1]}) close(end);
     if (pid < 0) return internal_error("no process: ", std::strerror(fork_error));
     setpgid(pid, pid);  // the child does it as well; whoever comes first
+    keeper_.started(pid);
     int error = 0;
     const ssize_t count = read(failed[0], &error, sizeof(error));
     close(failed[0]);
@@ -290,6 +343,7 @@ class Launch {
       if (waitpid(child.pid, &status, WNOHANG) != child.pid) return absl::OkStatus();
       // What it started and left behind ends with it.
       kill(-child.pid, SIGKILL);
+      keeper_.ended(child.pid);
       child.pid = -1;
       child.ended = environment_.clock.elapsed();
       child.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -322,6 +376,7 @@ class Launch {
     }
     const bool others = std::any_of(children_.begin(), children_.end(),
                                     [](const Child& other) { return other.pid > 0; });
+    server_->process_ended(child.process, how);
     stop_all(code,
              str_cat("process ", child.process, " ", how, others ? "; stopping the others" : ""));
     return absl::OkStatus();
@@ -350,6 +405,7 @@ class Launch {
 
   const LaunchOptions& options_;
   const LaunchEnvironment& environment_;
+  Keeper keeper_;
   std::unique_ptr<Server> server_;
   int port_ = 0;
   std::vector<Child> children_;

@@ -48,6 +48,12 @@ void Loop::drop(CallId id) {
   came_.notify_one();
 }
 
+void Loop::process_ended(int process, std::string how) {
+  std::lock_guard lock(mutex_);
+  events_.push_back({0, nullptr, {}, process, std::move(how)});
+  came_.notify_one();
+}
+
 void Loop::stop() {
   {
     std::lock_guard lock(mutex_);
@@ -127,6 +133,10 @@ bool Loop::step(std::vector<Event> events) {
     if (event.call) {
       calls_[event.id] = event.call;
       state_->handle(event.id, event.request, time);
+      continue;
+    }
+    if (event.process >= 0) {
+      state_->process_ended(event.process, event.how);
       continue;
     }
     const auto call = calls_.find(event.id);

@@ -35,6 +35,8 @@ class Loop {
   void submit(CallId id, PendingCall* call, wire::Request request);
   /// Nobody waits for the call any more. It is finished all the same.
   void drop(CallId id);
+  /// See Server::process_ended().
+  void process_ended(int process, std::string how);
   /// Finishes all calls; later ones are finished at once.
   void stop();
 
@@ -47,8 +49,10 @@ class Loop {
  private:
   struct Event {
     CallId id;
-    PendingCall* call;  // null: drop
+    PendingCall* call;  // null: drop, or a process that ended
     wire::Request request;
+    int process = -1;  // that ended; -1: none
+    std::string how = {};
   };
 
   void run();

@@ -154,6 +154,9 @@ class GrpcServer final : public Server {
   bool all_gone() const override { return loop_->all_gone(); }
   Status failure() const override { return loop_->failure(); }
   Status broken() const override { return loop_->broken(); }
+  void process_ended(int process, const std::string& how) override {
+    loop_->process_ended(process, how);
+  }
 
  private:
   Status serve(const ServerOptions& options) {

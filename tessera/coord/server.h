@@ -44,6 +44,9 @@ class Server {
   virtual Status failure() const = 0;
   /// Why it stopped by itself (its journal cannot be written); else OK.
   virtual Status broken() const = 0;
+  /// Tells all processes that this one has ended, and how ("was ended by signal 9"), without
+  /// waiting for its heartbeats to stay away. Nothing where the others go on (recoverable).
+  virtual void process_ended(int process, const std::string& how) = 0;
 };
 
 }  // namespace tessera::coord

@@ -229,6 +229,28 @@ TEST_F(ServerTest, TellsAllOfAnErrorThatOneReports) {
   EXPECT_THAT(message(status), testing::MatchesRegex("process 1 \\(.*\\) failed: bad disk"));
 }
 
+// What starts the processes sees one end long before its heartbeats are missed.
+TEST_F(ServerTest, Spec31TellsAllAtOnceOfOneThatWasSeenToEnd) {
+  start({.processes = 2, .heartbeat_timeout = absl::Seconds(60)});
+  auto other = std::async(std::launch::async, [&] { return connect(1); });
+  const auto client = *connect(0);
+  const auto ended = *other.get();
+  server_->process_ended(1, "was ended by signal 9");
+  // Nobody else comes to this barrier.
+  EXPECT_THAT(
+      message(client->barrier("end", absl::Seconds(30))),
+      testing::MatchesRegex(".*process 1 \\(.*\\) was ended by signal 9: its own messages .*"));
+}
+
+TEST_F(ServerTest, Spec31TellsNobodyOfAnEndWhereTheOthersGoOn) {
+  start({.processes = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(60)});
+  auto other = std::async(std::launch::async, [&] { return connect(1); });
+  const auto client = *connect(0);
+  const auto ended = *other.get();
+  server_->process_ended(1, "was ended by signal 9");
+  EXPECT_TRUE(client->insert("goes on", "").ok());
+}
+
 TEST_F(ServerTest, LetsAllLeaveTogether) {
   start({.processes = 2});
   const auto clients = connect_all();

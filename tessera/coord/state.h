@@ -64,6 +64,8 @@ class State {
   void handle(CallId call, const wire::Request& request, absl::Duration now);
   /// Nobody waits for this call's reply any more.
   void drop(CallId call);
+  /// See Server::process_ended().
+  void process_ended(int process, const std::string& how);
   /// Deadlines and missing heartbeats.
   void advance(absl::Duration now);
   /// When advance() has something to do at the latest; nothing: not before the next call.

@@ -199,6 +199,11 @@ void State::report_error(CallId call, const wire::Request& request) {
       str_cat(name(request.caller().process()), " failed: ", error.message().substr(0, kLongest))));
 }
 
+void State::process_ended(int process, const std::string& how) {
+  if (options_.recoverable) return;
+  fail(absl::AbortedError(str_cat(name(process), " ", how, ": its own messages say why")));
+}
+
 void State::find_dead(absl::Duration now) {
   if (now < next_heartbeat_check_) return;
   std::set<int> dead;

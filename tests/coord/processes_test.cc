@@ -345,10 +345,11 @@ void expect_gone(const std::vector<pid_t>& pids) {
 }
 
 TEST_F(Processes, DoNotOutliveLaunch) {
-  const auto launch = tessera({"launch", "--processes=2", "--", "sh", "-c",
-                               "echo pid $$ >> " + path("pids") + "; sleep 100; true"});
-  const std::vector<pid_t> pids = pids_in(path("pids"), 2);
-  ASSERT_EQ(pids.size(), 2u);
+  const auto launch = tessera(
+      {"launch", "--processes=2", "--", "sh", "-c",
+       "sleep 100 & printf 'pid %s\\npid %s\\n' $$ $! >> " + path("pids") + "; wait; true"});
+  const std::vector<pid_t> pids = pids_in(path("pids"), 4);  // with what they started
+  ASSERT_EQ(pids.size(), 4u);
   launch->send(SIGKILL);
   launch->wait();
   expect_gone(pids);
