@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "absl/strings/str_join.h"
@@ -32,6 +33,22 @@ Result<std::string> hashes_of_own_parts(const Tree<Array>& arrays) {
   return text;
 }
 
+// What the arrays are, which must be the same everywhere.
+std::string names_of(const Tree<Array>& arrays) {
+  std::string text;
+  for (const auto& [path, array] : arrays) {
+    str_append(&text, path, " ", describe(array.shape(), array.sharding()), " ",
+               to_string(array.sharding().mesh()), "\n");
+  }
+  return str_cat(hash_bytes(std::as_bytes(std::span(text))));
+}
+
+// "names NUMBER" and the lines of the parts, or "error" and why there are none.
+std::string message_of(const Tree<Array>& arrays, const Result<std::string>& hashes) {
+  if (!hashes.ok()) return str_cat("error ", from_absl(hashes.status().message()));
+  return str_cat("names ", names_of(arrays), "\n", *hashes);
+}
+
 struct Part {
   size_t number;
   Box box;
@@ -39,17 +56,27 @@ struct Part {
 };
 using DevicesByHash = std::map<uint64_t, std::vector<int64_t>>;
 
-Status add(const std::vector<const Array*>& arrays, int64_t process, const std::string& text,
-           std::map<Part, DevicesByHash>& parts) {
+Status add(const std::vector<const Array*>& arrays, const std::string& own_names, int64_t process,
+           const std::string& text, std::map<Part, DevicesByHash>& parts) {
   std::istringstream lines(text);
+  std::string kind, names;
+  lines >> kind >> names;
+  if (kind == "error") {
+    return failed_precondition("replicas cannot be checked: process ", process, ": ",
+                               text.substr(kind.size() + 1));
+  }
+  if (names != own_names) {
+    return invalid_argument("replicas cannot be checked: process ", process,
+                            " compares other arrays than this one");
+  }
   size_t number = 0;
   int64_t position = 0;
   uint64_t hash = 0;
   while (lines >> number >> position >> hash) {
     if (number >= arrays.size() || position < 0 ||
         position >= arrays[number]->sharding().mesh().size()) {
-      return invalid_argument("process ", process,
-                              " compares other arrays than this one: replicas cannot be checked");
+      return internal_error("replicas cannot be checked: process ", process,
+                            " sent no list of hashes");
     }
     const NamedSharding& sharding = arrays[number]->sharding();
     const Box box = sharding.shard_box(arrays[number]->shape().dims, position);
@@ -76,16 +103,22 @@ std::string to_string(const ReplicaDifference& difference) {
 
 Result<std::vector<ReplicaDifference>> compare_replicas(const Tree<Array>& arrays,
                                                         const GatherTexts& gather) {
-  ASSIGN_OR_RETURN(const std::string own, hashes_of_own_parts(arrays));
-  ASSIGN_OR_RETURN(const auto all, gather(own));
+  // An error as well, so that the others need not wait for what will not come.
+  const Result<std::string> own = hashes_of_own_parts(arrays);
+  const auto gathered = gather(message_of(arrays, own));
+  RETURN_IF_ERROR(own.status());
+  RETURN_IF_ERROR(gathered.status());
+  const auto& all = *gathered;
   std::vector<std::string> paths;
   std::vector<const Array*> list;
   for (const auto& [path, array] : arrays) {
     paths.push_back(path);
     list.push_back(&array);
   }
+  const std::string own_names = names_of(arrays);
   std::map<Part, DevicesByHash> parts;
-  for (const auto& [process, text] : all) RETURN_IF_ERROR(add(list, process, text, parts));
+  for (const auto& [process, text] : all)
+    RETURN_IF_ERROR(add(list, own_names, process, text, parts));
   std::vector<ReplicaDifference> differences;
   for (auto& [part, by_hash] : parts) {
     if (by_hash.size() == 1) continue;

@@ -106,5 +106,34 @@ TEST(Replicas, Spec2ThatDifferAreNamedByPathPartAndDevice) {
   }
 }
 
+// Where one process cannot take part, the others know at once and do not wait.
+TESSERA_PROCESS_BODY(compare_what_differs) {
+  ASSIGN_OR_RETURN(const auto runtime, runtime_of(member));
+  coord::Exchange exchange(member.coordinator(), {.timeout = absl::Seconds(60)});
+  const auto compare = gather_through(exchange);
+  const auto everywhere = over(*runtime, {{"x", 2}}, {0, 1}, {});
+  ASSIGN_OR_RETURN(Array array, Array::from_host(*runtime, counted({4}), everywhere));
+  Tree<Array> named;
+  RETURN_IF_ERROR(named.add(member.process() == 0 ? "a" : "b", array));
+  member.say("names: ", check_replicas(named, compare).ToString());
+  Tree<Array> tree;
+  RETURN_IF_ERROR(tree.add("a", array));
+  if (member.process() == 0) array.remove();
+  member.say("removed: ", check_replicas(tree, compare).ToString());
+  return member.meet("end");
+}
+
+TEST(Replicas, Spec2AProcessThatCannotCompareIsNamed) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const auto all = run_processes("compare_what_differs", {.processes = 2});
+  for (const Ended& one : all) {
+    EXPECT_EQ(one.exit_code, 0) << one.output;
+    EXPECT_THAT(one.output, HasSubstr("names: INVALID_ARGUMENT: replicas cannot be checked"));
+  }
+  EXPECT_THAT(all[0].output, HasSubstr("removed: FAILED_PRECONDITION: 'a': array f32[4] was"));
+  EXPECT_THAT(all[1].output, HasSubstr("removed: FAILED_PRECONDITION: replicas cannot be checked: "
+                                       "process 0: 'a': array f32[4] was removed"));
+}
+
 }  // namespace
 }  // namespace tessera::process_testing
