@@ -77,10 +77,17 @@ Counts& counts() {
   return all;
 }
 
+// As the source tree has it, wherever the compiler was started.
+std::string_view source_file(const TransferSite& site) {
+  std::string_view file = site.where.file_name();
+  while (file.starts_with("../")) file.remove_prefix(3);
+  return file;
+}
+
 std::string text(const PlannedTransfer& transfer, const TransferSite& site) {
   return str_cat(to_string(transfer.direction), " transfer: ", to_string(transfer.shape), " (",
                  transfer.bytes, " bytes) ", transfer.devices(), ", ",
-                 site.is_implicit ? "implicit" : "explicit", ", at ", site.where.file_name(), ":",
+                 site.is_implicit ? "implicit" : "explicit", ", at ", source_file(site), ":",
                  site.where.line(), " (", site.where.function_name(), ")");
 }
 

@@ -159,6 +159,7 @@ TEST_F(TransferGuardTest, Spec8AMessageSaysWhatWhereAndHowMuch) {
                                   HasSubstr("explicit"),
                                   HasSubstr(str_cat("transfer_guard_test.cc:", line, " ("))));
   EXPECT_THAT(message(put), HasSubstr(runtime_->client().devices()[0].to_string()));
+  EXPECT_THAT(message(put), HasSubstr(" at tessera/runtime/transfer_guard_test.cc:"));
   // Copies for replicas are bytes too.
   const Status everywhere =
       Array::from_host(*runtime_, value_, NamedSharding::replicated(mesh_)).status();
