@@ -5,6 +5,15 @@
 #include "tessera/coord/cluster.h"
 
 namespace tessera::cli {
+namespace {
+
+// Errors of what waits for other processes or computes with them. Others tell of something here.
+bool may_follow_from_others(const Status& error) {
+  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
+         absl::IsCancelled(error) || absl::IsAborted(error) || absl::IsInternal(error);
+}
+
+}  // namespace
 
 Result<std::optional<coord::ClusterSpec>> run_cluster(coord::ClusterConfig* config) {
   const coord::Surroundings surroundings = coord::real_surroundings();
@@ -24,18 +33,15 @@ Result<std::unique_ptr<RunProcesses>> RunProcesses::join(
     run->peers_ = std::make_unique<Peers>();
     return run;
   }
-  ASSIGN_OR_RETURN(run->membership_,
-                   coord::Membership::join(
-                       config, *spec, files, clock,
-                       [watch = &run->watch_, process = spec->process,
-                        processes = spec->processes](const Status& failure) {
-                         log_error("this process takes part no longer: ",
-                                   from_absl(failure.message()));
-                         watch->fail(process, processes);
-                       },
-                       [watch = &run->watch_](const std::vector<coord::MemberChange>& changes) {
-                         watch->take_changes(changes);
-                       }));
+  ASSIGN_OR_RETURN(
+      run->membership_,
+      coord::Membership::join(
+          config, *spec, files, clock,
+          [run = run.get(), process = spec->process, processes = spec->processes](
+              const Status& failure) { run->take_failure(failure, process, processes); },
+          [watch = &run->watch_](const std::vector<coord::MemberChange>& changes) {
+            watch->take_changes(changes);
+          }));
   run->peers_ = std::make_unique<Peers>(run->membership_->client());
   return run;
 }
@@ -43,6 +49,27 @@ Result<std::unique_ptr<RunProcesses>> RunProcesses::join(
 Status RunProcesses::leave() {
   peers_ = std::make_unique<Peers>();  // before the client that it uses
   return membership_ ? membership_->leave() : absl::OkStatus();
+}
+
+void RunProcesses::take_failure(const Status& failure, int process, int processes) {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_.Update(failure);
+  }
+  // What this process itself has reported comes back to it as well.
+  if (!has_ended_) log_error("this process takes part no longer: ", from_absl(failure.message()));
+  watch_.fail(process, processes);
+}
+
+Status RunProcesses::end_with(const Status& error) {
+  if (is_usage_error(error) || peers_->alone()) return error;
+  has_ended_ = true;
+  const Status failure = [&] {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }();
+  if (failure.ok()) peers_->give_up(error);
+  return !failure.ok() && may_follow_from_others(error) ? failure : error;
 }
 
 }  // namespace tessera::cli

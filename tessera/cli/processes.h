@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "tessera/base/clock.h"
@@ -28,8 +30,17 @@ class RunProcesses {
   MemberWatch& watch() { return watch_; }
   /// Leaves with the others, after a run that ended well.
   Status leave();
+  /// After a run that ended with `error`: tells the others, so that none waits for this one. What
+  /// to tell the user: the cluster's failure where that came first and the error may follow from
+  /// it. Of wrong usage, which every process finds for itself, nobody is told.
+  Status end_with(const Status& error);
 
  private:
+  void take_failure(const Status& failure, int process, int processes);
+
+  std::atomic<bool> has_ended_ = false;
+  std::mutex mutex_;
+  Status failure_;                                 // guarded by mutex_
   MemberWatch watch_;                              // before the membership, whose threads use it
   std::unique_ptr<coord::Membership> membership_;  // null: alone
   std::unique_ptr<Peers> peers_;

@@ -1,6 +1,8 @@
 #include "tessera/cli/train.h"
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -26,23 +28,38 @@ constexpr const char* kStopNotice =
 constexpr const char* kStopWithoutSaveNotice =
     "\nstopping: the step under way is completed, not saved; a second Ctrl-C leaves at once\n";
 
-// Of several processes the first logs to the terminal as one alone would, and every one to a file
-// in the output directory. Null for one alone.
-Result<std::unique_ptr<LogSink>> process_log(Peers& peers, const RunConfig& config,
-                                             FileSystem& files, const Clock& clock) {
-  if (peers.alone()) return std::unique_ptr<LogSink>();
-  const std::string folder = join_path(config.output_directory, "logs");
-  RETURN_IF_ERROR(files.create_dirs(folder));
-  const std::string path = join_path(folder, absl::StrFormat("process-%d.log", peers.process()));
-  auto file = std::make_shared<std::ofstream>(path, std::ios::app);
-  if (!*file) return invalid_argument(path, ": cannot be written to");
-  return std::make_unique<LogSink>(
-      [file, leads = peers.leads()](std::string_view text) {
-        *file << text << std::flush;
-        if (leads) std::cerr << text << std::flush;
-      },
-      clock);
-}
+/// Of several processes the first logs to the terminal as one alone would, and every one to a file
+/// in the output directory. One alone has none of these.
+struct ProcessLog {
+  std::shared_ptr<std::ofstream> file;
+  std::unique_ptr<LogSink> sink;
+
+  static Result<ProcessLog> open(Peers& peers, const RunConfig& config, FileSystem& files,
+                                 const Clock& clock) {
+    if (peers.alone()) return ProcessLog();
+    const std::string folder = join_path(config.output_directory, "logs");
+    RETURN_IF_ERROR(annotate(files.create_dirs(folder), "output_directory"));
+    const std::string path = join_path(folder, absl::StrFormat("process-%d.log", peers.process()));
+    ProcessLog log;
+    log.file = std::make_shared<std::ofstream>(path, std::ios::app);
+    if (!*log.file) {
+      return invalid_argument("output_directory: ", path,
+                              " cannot be written to: ", std::strerror(errno));
+    }
+    log.sink = std::make_unique<LogSink>(
+        [file = log.file, leads = peers.leads()](std::string_view text) {
+          *file << text << std::flush;
+          if (leads) std::cerr << text << std::flush;
+        },
+        clock);
+    return log;
+  }
+
+  /// What the program says as it ends, which goes to its own standard error.
+  void end_with(const Status& error) const {
+    if (file) *file << "error: " << from_absl(error.message()) << std::endl;
+  }
+};
 
 /// That the object stores of a recipe answer, before hours of training go into what cannot be
 /// saved.
@@ -105,14 +122,17 @@ class TrainCommand : public Command {
     AnyFileSystem files;
     RealClock clock;
     RETURN_IF_ERROR(check_stores(config, files));
-    const bool saves = config.checkpoint.enabled && config.checkpoint.save_on_stop;
-    const InterruptGuard guard(saves ? kStopNotice : kStopWithoutSaveNotice);
-    std::unique_ptr<LogSink> log;  // the log outlives the processes' threads, which use it
+    ProcessLog log;  // outlives the processes' threads, which use it
     std::optional<ScopedLogSink> scoped;
     ASSIGN_OR_RETURN(const auto processes,
                      RunProcesses::join(cluster_config, cluster, files, clock));
-    ASSIGN_OR_RETURN(log, process_log(processes->peers(), config, files, clock));
-    if (log) scoped.emplace(*log);
+    // Only now: who is asked to stop while it waits for the others has nothing to complete.
+    const bool saves = config.checkpoint.enabled && config.checkpoint.save_on_stop;
+    const InterruptGuard guard(saves ? kStopNotice : kStopWithoutSaveNotice);
+    auto opened = ProcessLog::open(processes->peers(), config, files, clock);
+    if (!opened.ok()) return processes->end_with(opened.status());
+    log = *std::move(opened);
+    if (log.sink) scoped.emplace(*log.sink);
     if (debug_) log_sink().set_least_level(LogLevel::kDebug);
     log_sink().print(resolved);
     const Result<std::string> cache = cache_folder();
@@ -124,7 +144,13 @@ class TrainCommand : public Command {
         .stop_requested = [&] { return guard.interrupted(); },
         .peers = &processes->peers(),
         .watch = &processes->watch()};
-    ASSIGN_OR_RETURN(const TrainOutcome outcome, train(config, environment));
+    const Result<TrainOutcome> trained = train(config, environment);
+    if (!trained.ok()) {
+      const Status error = processes->end_with(trained.status());
+      log.end_with(error);
+      return error;
+    }
+    const TrainOutcome& outcome = *trained;
     if (outcome.stopped) {
       log_info("stopped after step ", outcome.step, " of ", config.training.steps,
                ", as asked; the same command goes on from there");

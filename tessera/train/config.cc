@@ -220,8 +220,11 @@ Status RunConfig::validate() const {
     return invalid_argument("optimizer.trainable is given with lora.rank ", lora.rank,
                             ", which trains the adapters alone: leave it empty");
   }
-  if (!plugin.devices) return absl::OkStatus();
-  // What the devices themselves say of slices is known only when they are there.
+  // Slices that the devices or their processes make are known only when these are there.
+  const bool knows_slices =
+      mesh.num_slices ||
+      (plugin.name == "cpu" && mesh.slices_from == MeshConfig::SlicesFrom::kDevice);
+  if (!plugin.devices || !knows_slices) return absl::OkStatus();
   ASSIGN_OR_RETURN(const Slices slices, mesh.slices(*plugin.devices));
   ASSIGN_OR_RETURN(const MeshConfig resolved, mesh.resolved(slices));
   ASSIGN_OR_RETURN(const Mesh devices, resolved.mesh(slices));

@@ -56,6 +56,16 @@ TEST(RunConfig, ASequenceLongerThanTheModelIsMadeForIsAnError) {
   EXPECT_EQ(load_error({"model.max_sequence_length=256"}), "");
 }
 
+// What needs slices is checked early only where the recipe alone says what they are.
+TEST(RunConfig, AMeshOverSlicesThatAreNotKnownYetIsNoError) {
+  const std::string two = "dcn_data_parallelism=2", devices = "plugin.devices=4",
+                    fsdp = "ici_fsdp_parallelism=2";
+  EXPECT_THAT(load_error({devices, two, fsdp}), HasSubstr("ici_fsdp_parallelism=4"));
+  EXPECT_EQ(load_error({devices, two, fsdp, "num_slices=2"}), "");
+  EXPECT_EQ(load_error({devices, two, fsdp, "slices_from=process"}), "");
+  EXPECT_EQ(load_error({devices, two, fsdp, "plugin.name=tpu"}), "");
+}
+
 TEST(RunConfig, AScheduleThatDoesNotFitTheStepsIsAnError) {
   EXPECT_THAT(load_error({"training.steps=10", "schedule.warmup_steps=11"}),
               HasSubstr("schedule.warmup_steps is 11, but there are 10 steps (schedule.steps, else "

@@ -110,4 +110,27 @@ Status validate_mixture_in_pipeline(const Mesh& mesh, const AxisRules& rules,
       absl::StrJoin(axes, ", "), " degree 1, or ici_pipeline_parallelism=1");
 }
 
+std::vector<std::string> settings_without_effect(const RunConfig& config, const Mesh& mesh,
+                                                 int64_t slices) {
+  std::vector<std::string> texts;
+  const auto add = [&](bool without, const std::string& setting, const std::string& why) {
+    if (without) texts.push_back(str_cat(setting, " has no effect: ", why));
+  };
+  const TrainingConfig& training = config.training;
+  const bool one_stage = axis_degree(mesh, "stage") == 1;
+  const std::string no_stages = "the mesh has one pipeline stage (ici_pipeline_parallelism)";
+  add(one_stage && training.pipeline_microbatches != -1,
+      str_cat("training.pipeline_microbatches=", training.pipeline_microbatches), no_stages);
+  add(one_stage && training.pipeline_repeats != 1,
+      str_cat("training.pipeline_repeats=", training.pipeline_repeats), no_stages);
+  add(axis_degree(mesh, "context") == 1 &&
+          training.context_parallel_strategy == ContextStrategy::kRing,
+      "training.context_parallel_strategy=ring",
+      "the mesh does not split sequences (ici_context_parallelism)");
+  const int64_t replicas = config.mesh.single_slice_replicas;
+  add(slices > 1 && replicas > 1, str_cat("single_slice_replicas=", replicas),
+      str_cat("there are ", slices, " slices, which dcn_data_parallelism makes replicas of"));
+  return texts;
+}
+
 }  // namespace tessera

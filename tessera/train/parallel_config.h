@@ -32,4 +32,9 @@ Status validate_pipeline(const TrainingConfig& training, int64_t layers, const M
 /// libraries of TensorFlow 2.21).
 Status validate_mixture_in_pipeline(const Mesh& mesh, const AxisRules& rules, int64_t batch_shards);
 
+/// "training.pipeline_repeats=2 has no effect: ...", of each setting of how a mesh is used that
+/// this mesh has no use for. No errors: one recipe may run on several meshes.
+std::vector<std::string> settings_without_effect(const RunConfig& config, const Mesh& mesh,
+                                                 int64_t slices);
+
 }  // namespace tessera

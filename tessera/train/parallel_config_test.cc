@@ -1,5 +1,6 @@
 #include "tessera/train/parallel_config.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tessera/train/axis_rules.h"
@@ -53,6 +54,27 @@ TEST(ValidateContext, ARingGoesAlongOneAxis) {
             "context_usp_ulysses: give the others degree 1, or set "
             "training.context_parallel_strategy=all_gather");
   EXPECT_EQ(context_error(training, mesh_of({{"context", 2}, {"tensor", 2}})), "");
+}
+
+TEST(SettingsWithoutEffect, AreThoseThatTheMeshHasNoUseFor) {
+  RunConfig config;
+  EXPECT_TRUE(settings_without_effect(config, mesh_of({{"data", 2}}), 2).empty());
+  config.training.pipeline_microbatches = 4;
+  config.training.pipeline_repeats = 2;
+  config.training.context_parallel_strategy = ContextStrategy::kRing;
+  config.mesh.single_slice_replicas = 2;
+  EXPECT_THAT(
+      settings_without_effect(config, mesh_of({{"data", 2}}), 2),
+      ::testing::ElementsAre(
+          "training.pipeline_microbatches=4 has no effect: the mesh has one pipeline stage "
+          "(ici_pipeline_parallelism)",
+          "training.pipeline_repeats=2 has no effect: the mesh has one pipeline stage "
+          "(ici_pipeline_parallelism)",
+          "training.context_parallel_strategy=ring has no effect: the mesh does not split "
+          "sequences (ici_context_parallelism)",
+          "single_slice_replicas=2 has no effect: there are 2 slices, which dcn_data_parallelism "
+          "makes replicas of"));
+  EXPECT_TRUE(settings_without_effect(config, mesh_of({{"stage", 2}, {"context", 2}}), 1).empty());
 }
 
 TEST(ValidatePipeline, MicrobatchesAreWholeRoundsOfTheStages) {

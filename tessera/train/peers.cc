@@ -70,6 +70,15 @@ Result<int64_t> Peers::from_leader(int64_t value) {
   return got.as<int64_t>()[0];
 }
 
+Result<std::string> Peers::text_from_leader(const std::string& text) {
+  if (alone()) return text;
+  // All must bring values of one layout.
+  ASSIGN_OR_RETURN(const int64_t size, from_leader(static_cast<int64_t>(text.size())));
+  const std::string padded = leads() ? text : std::string(static_cast<size_t>(size), ' ');
+  ASSIGN_OR_RETURN(const coord::Exchange::Arrays got, exchange_->broadcast(as_arrays(padded)));
+  return as_text(got);
+}
+
 Result<std::map<int64_t, std::string>> Peers::gather_everywhere(const std::string& text) {
   if (alone()) return std::map<int64_t, std::string>{{0, text}};
   return exchange_->gather_texts(text);

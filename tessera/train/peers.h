@@ -42,6 +42,8 @@ class Peers {
   Status lead(const std::string& what, const std::function<Status()>& work);
   /// The leader's number, on all.
   Result<int64_t> from_leader(int64_t value);
+  /// The leader's text, on all.
+  Result<std::string> text_from_leader(const std::string& text);
   /// OK where every process is OK. Else, on all, the error of the first one that has one.
   Status agree(const std::string& what, const Status& own);
   /// Every process's text, by process.

@@ -5,8 +5,10 @@
 #include "tessera/models/llama/model.h"
 #include "tessera/models/lora/model.h"
 #include "tessera/models/mixtral/model.h"
+#include "tessera/pjrt/plugin_search.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/optimizer.h"
+#include "tessera/train/parallel_config.h"
 
 namespace tessera {
 
@@ -25,9 +27,12 @@ Status check_params(const LanguageModel& model, const RunConfig& config, const L
 
 /// Lays the mesh over the slices and resolves the config's.
 Result<Layout> checked_layout(RunConfig& config, const LanguageModel& model, const Slices& slices) {
+  const RunConfig given = config;
   ASSIGN_OR_RETURN(config.mesh, config.mesh.resolved(slices));
   ASSIGN_OR_RETURN(Layout layout, make_layout(config.mesh, slices));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
+  for (const std::string& text : settings_without_effect(given, layout.mesh, std::ssize(slices)))
+    log_warning(text);
   RETURN_IF_ERROR(check_params(model, config, layout));
   return layout;
 }
@@ -56,6 +61,11 @@ Result<std::unique_ptr<LanguageModel>> make_model(const RunConfig& config) {
 Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group) {
   auto made = make_model(config);
   if (!made.ok()) return usage_error(made.status());
+  const auto plugin = pjrt::find_plugin(config.plugin.name, pjrt::PluginSearch::from_environment());
+  if (!plugin.ok()) {
+    const Status named = annotate(plugin.status(), "plugin.name");
+    return absl::IsInvalidArgument(named) ? usage_error(named) : named;  // else a file is missing
+  }
   std::unique_ptr<LanguageModel> model = *std::move(made);
   const int64_t all = config.plugin.devices.value_or(0);
   if (all % group.processes != 0) {

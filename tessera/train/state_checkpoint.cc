@@ -32,9 +32,14 @@ Status ask_guard(const Shape& shape, const std::vector<Array::Shard>& shards) {
   if (shards.empty()) return absl::OkStatus();
   int64_t bytes = 0;
   for (const Array::Shard& shard : shards) bytes += Shape{shape.dtype, shard.box.dims}.host_bytes();
-  return check_transfer({TransferDirection::kDeviceToHost, shape, bytes,
-                         [&] { return str_cat("from ", shards.size(), " devices"); }},
-                        TransferSite());
+  return check_transfer(
+      {TransferDirection::kDeviceToHost, shape, bytes,
+       [&] {
+         const auto first = shards[0].buffer->device();
+         return str_cat("from ", first.ok() ? first->to_string() : "a device",
+                        shards.size() > 1 ? str_cat(" and ", shards.size() - 1, " more") : "");
+       }},
+      TransferSite());
 }
 
 /// Starts to copy an array; `copies` are to be waited for, also after an error.

@@ -24,6 +24,7 @@
 #include "tessera/train/remat.h"
 #include "tessera/train/run_checkpoints.h"
 #include "tessera/train/run_lock.h"
+#include "tessera/train/same_run.h"
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
 #include "tessera/train/traffic_meter.h"
@@ -70,6 +71,12 @@ void log_transfers() {
               count.is_implicit ? "implicit " : "", to_string(count.direction), " transfers, ",
               bytes_text(static_cast<double>(count.bytes)));
   }
+}
+
+// The guard's own remedy is for who writes a program.
+Status name_guard(const Status& status) {
+  if (!from_absl(status.message()).starts_with("Disallowed ")) return status;
+  return annotate(status, "guards.transfer (log or log_explicit let this happen)");
 }
 
 /// One run, from start to end. Used by one thread.
@@ -569,7 +576,7 @@ Result<TrainOutcome> Trainer::run() {
   }
   first_step_ = step_;
   ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
-  const Status status = train_on();
+  const Status status = name_guard(train_on());
   if (!status.ok()) {
     save_after(status);
     return status;
@@ -640,18 +647,28 @@ class Attached {
 
 Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironment& environment,
                                     Peers& peers) {
+  // Before the devices, whose clients would wait for each other with other options.
+  RETURN_IF_ERROR(check_same_settings(config, peers));
   // What a recipe asks of model, mesh and devices that cannot be: before anything is made.
   ASSIGN_OR_RETURN(Session session, Session::open(config, peers.group()));
   const pjrt::Client& client = session.runtime->client();
   RETURN_IF_ERROR(check_offloading(config.training, client.platform_name()));
   std::optional<RunLock> lock;
   RETURN_IF_ERROR(peers.lead("opening output_directory", [&]() -> Status {
-    RETURN_IF_ERROR(environment.files.create_dirs(config.output_directory));
+    RETURN_IF_ERROR(
+        annotate(environment.files.create_dirs(config.output_directory), "output_directory"));
     ASSIGN_OR_RETURN(RunLock taken, RunLock::take(config.output_directory));
     lock.emplace(std::move(taken));
     return absl::OkStatus();
   }));
+  RETURN_IF_ERROR(
+      check_same_folder("output_directory", config.output_directory, environment.files, peers));
+  if (config.checkpoint.enabled && !config.checkpoint.directory.empty()) {
+    RETURN_IF_ERROR(check_same_folder("checkpoint.directory", config.checkpoint.directory,
+                                      environment.files, peers));
+  }
   ASSIGN_OR_RETURN(auto store, open_store(config, environment.files, peers));
+  RETURN_IF_ERROR(check_same_store(*store, peers));
   RETURN_IF_ERROR(check_task(config, *store));
   ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
   const Status vocabulary = config.validate_vocabulary(tokenizer->vocab_size());
@@ -672,10 +689,7 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
 Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
   Peers alone;
   Peers& peers = environment.peers != nullptr ? *environment.peers : alone;
-  Result<TrainOutcome> outcome = train_together(config, environment, peers);
-  // What is wrong with the recipe every process finds for itself, and may say so.
-  if (!outcome.ok() && !is_usage_error(outcome.status())) peers.give_up(outcome.status());
-  return outcome;
+  return train_together(config, environment, peers);
 }
 
 }  // namespace tessera

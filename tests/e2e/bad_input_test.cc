@@ -72,6 +72,7 @@ TEST(BadInput, WrongSettingsAreRefusedBeforeAnythingIsDone) {
        2,
        {"CPU", "use training.remat_names instead"}},
       {{"training.target_eval_loss=1"}, 2, {"target_eval_loss", "eval_interval"}},
+      {{"plugin.name=nosuch"}, 2, {"plugin.name: unknown plugin 'nosuch'", "cpu, cuda"}},
       {{"data.chat_template.user=x"}, 2, {"user", "{content}"}},
       {{"output_directory=${TESSERA_NOT_SET}/run"}, 2, {"output_directory", "TESSERA_NOT_SET"}},
   };
@@ -211,7 +212,7 @@ TEST(BadInput, APluginThatIsNotThereListsWhereItWasLookedFor) {
   const Workspace workspace;
   const Ended ended = workspace.train({"plugin.name=/nowhere/plugin.so"});
   EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("/nowhere/plugin.so"));
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("plugin.name: "), HasSubstr("/nowhere/plugin.so")));
 }
 
 // A real file system that is full, of 2000 KiB on the workspace's folder run. Root mounts it;

@@ -181,6 +181,9 @@ TEST(SeveralProcesses, AKilledProcessEndsTheRunWhichGoesOnFromItsCheckpoint) {
   for (const std::string& setting : settings) command += " " + setting;
   const Ended killed = workspace.shell(command);
   EXPECT_EQ(killed.exit_code, 128 + 9) << killed.err;
+  // The other one knows at once whom it waited for, and its log says so.
+  EXPECT_THAT(killed.err, HasSubstr("was ended by signal 9: its own messages say why"));
+  EXPECT_THAT(log_of(workspace, "run", 0), HasSubstr("error: process 1 ("));
   EXPECT_LT(workspace.losses("run").size(), 12u);
   const Ended again = launch(workspace, 2, settings);
   ASSERT_EQ(again.exit_code, 0) << again.err;
@@ -210,23 +213,89 @@ TEST(SeveralProcesses, Spec2ReplicasThatDifferEndTheRunAndAreNamed) {
     const Ended ended = workspace.train(run);
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
   }
-  const auto launched = [&](const std::string& weights) {
+  // What is started alike reads something else on another host, as here in another folder.
+  const auto launched = [&](const std::string& weights, const std::string& output) {
     return workspace.shell(
-        "\"$tessera\" launch --processes=2 --heartbeat-timeout-s=30 -- sh -c '\"$0\" train "
-        "recipe.yaml training.steps=4 "
+        "\"$tessera\" launch --processes=2 --heartbeat-timeout-s=30 -- sh -c 'mkdir -p "
+        "elsewhere$TESSERA_PROCESS_ID; ln -sfn $PWD/weights" +
+        weights +
+        " elsewhere$TESSERA_PROCESS_ID/weights; r=$PWD; cd elsewhere$TESSERA_PROCESS_ID; "
+        "exec \"$0\" train $r/recipe.yaml training.steps=4 data.store=$r/tokens "
         "plugin.devices=2 ici_data_parallelism=2 guards.replica_check_interval=2 "
-        "logging.tensorboard=false checkpoint.initialize_from=" +
-        weights + "' \"$tessera\"");
+        "logging.tensorboard=false checkpoint.initialize_from=weights output_directory=$r/" +
+        output + "' \"$tessera\"");
   };
-  const Ended same = launched("weights0 output_directory=same");
+  const Ended same = launched("0", "same");
   EXPECT_EQ(same.exit_code, 0) << same.err;
-  const Ended broken = launched("weights$TESSERA_PROCESS_ID output_directory=broken");
+  const Ended broken = launched("$TESSERA_PROCESS_ID", "broken");
   EXPECT_NE(broken.exit_code, 0);
   EXPECT_THAT(broken.err,
               AllOf(HasSubstr("guards.replica_check_interval: after step 2: replicas differ: "
                               "'params."),
                     HasSubstr("device 2048 holds another value than device 0")));
   EXPECT_FALSE(std::filesystem::exists(workspace.path("broken/checkpoints/2")));
+}
+
+// What would let replicas drift apart, or fail at the first save, is refused before anything is
+// compiled; and where one process cannot begin, the other does not wait for it.
+TEST(SeveralProcesses, OnesThatWereStartedForDifferentRunsAreRefused) {
+  const Workspace workspace;
+  workspace.write("other/text.txt", std::string(5000, 'x'));
+  struct Case {
+    std::string settings;  // of process $i
+    int exit_code;
+    std::vector<std::string> says;
+    std::string folder = ".";  // where it is started
+  };
+  const std::vector<Case> cases = {
+      {"schedule.learning_rate=0.00$((i+1)) data.shuffle_seed=$i output_directory=a",
+       2,
+       {"process 1 was started for another run", "schedule.learning_rate is 0.002, and 0.001",
+        "data.shuffle_seed is 1, and 0 on process 0", "the same recipe and overrides"}},
+      {"output_directory=b$i", 1, {"output_directory of process 1, b1, is not the folder"}},
+      {"checkpoint.directory=ck$i output_directory=c", 2, {"checkpoint.directory is \"ck1\""}},
+      {"output_directory=$r/d checkpoint.directory=ck",
+       1,
+       {"checkpoint.directory of process 1, ck, is not the folder"},
+       "$(test $i = 1 && echo other || echo .)"},
+      {"data.store=$r/tokens-$(test $i = 1 && echo other || echo corpus) output_directory=e",
+       1,
+       {"data.store", "of process 1 holds other tokens"}},
+      {"output_directory=$(test $i = 1 && echo recipe.yaml/x || echo f)",
+       1,
+       {"output_directory: recipe.yaml: is a file", "process 1 ("}},
+  };
+  for (const std::string folder : {"corpus", "other"}) {
+    const Ended built =
+        workspace.run({"data", "build", "--output=tokens-" + folder, "--tokenizer=bytes", folder});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+  }
+  for (const Case& one : cases) {
+    const Ended ended = workspace.shell(
+        "timeout 100 \"$tessera\" launch --processes=2 --grace-s=60 -- sh -c "
+        "'i=$TESSERA_PROCESS_ID; r=$PWD; cd " +
+        one.folder +
+        "; exec \"$0\" train $r/recipe.yaml data.store=$r/tokens plugin.devices=2 "
+        "ici_fsdp_parallelism=2 logging.tensorboard=false " +
+        one.settings + "' \"$tessera\"");
+    EXPECT_EQ(ended.exit_code, one.exit_code) << one.settings << "\n" << ended.err;
+    for (const std::string& part : one.says)
+      EXPECT_THAT(ended.err, HasSubstr(part)) << one.settings;
+    EXPECT_THAT(ended.err, Not(HasSubstr(" compiling\n"))) << one.settings;
+    EXPECT_THAT(ended.err, Not(HasSubstr("killing those"))) << one.settings;
+  }
+}
+
+// Slices that processes make are not known before they are there.
+TEST(SeveralProcesses, MayEachBeASlice) {
+  const Workspace workspace;
+  const Settings settings = {
+      "plugin.devices=4",           "slices_from=process",      "dcn_data_parallelism=2",
+      "ici_fsdp_parallelism=2",     "training.steps=2",         "model.layers=1",
+      "data.validation_fraction=0", "checkpoint.enabled=false", "logging.tensorboard=false"};
+  const Ended ended = launch(workspace, 2, settings);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("mesh data=2, fsdp=2"));
 }
 
 }  // namespace
