@@ -10,6 +10,7 @@
 
 #include "tessera/base/clock.h"
 #include "tessera/base/filesystem.h"
+#include "tessera/base/nearest.h"
 #include "tessera/base/signals.h"
 #include "tessera/base/strings.h"
 #include "tessera/coord/cluster.h"
@@ -25,12 +26,14 @@ Result<std::string> own_path() {
   return std::string(path.data(), static_cast<size_t>(size));
 }
 
-bool is_own_command(const std::string& word) {
-  const std::vector<CommandMaker> commands = all_commands();
-  return std::any_of(commands.begin(), commands.end(), [&](const CommandMaker& make) {
+// "train", "data", ...: the first words of tessera's own.
+std::vector<std::string> own_commands() {
+  std::vector<std::string> words;
+  for (const CommandMaker& make : all_commands()) {
     const std::string name = make()->text().name;
-    return name == word || name.starts_with(word + " ");
-  });
+    words.push_back(name.substr(0, name.find(' ')));
+  }
+  return words;
 }
 
 class LaunchCommand : public Command {
@@ -83,7 +86,9 @@ class LaunchCommand : public Command {
     if (config.ok()) config = mtls.validate();
     if (!config.ok()) return usage_error(config);
     options_.command = invocation.operands;
-    if (is_own_command(options_.command[0])) {
+    const std::string word = options_.command[0];
+    const std::vector<std::string> own = own_commands();
+    if (std::find(own.begin(), own.end(), word) != own.end()) {
       ASSIGN_OR_RETURN(const std::string path, own_path());
       options_.command.insert(options_.command.begin(), path);
     }
@@ -96,13 +101,18 @@ class LaunchCommand : public Command {
     RealClock clock;
     // The second request ends the processes, and what they started; a third ends this one itself.
     const InterruptGuard guard(/*notice=*/nullptr, /*polled=*/2);
-    return coord::launch(
+    const auto launched = coord::launch(
         options_, {.files = files,
                    .clock = clock,
                    .out = [&](const std::string& line) { invocation.out << line << std::endl; },
                    .err = [](const std::string& line) { std::cerr << line << std::endl; },
                    .signal = [&] { return guard.signal(); },
                    .insists = [&] { return guard.requests() > 1; }});
+    const std::string near = nearest(word, own);
+    if (launched.ok() || near.empty() || near == word) return launched;
+    return Status(launched.status().code(),
+                  str_cat(from_absl(launched.status().message()),
+                          "; of tessera's own commands the nearest is ", near));
   }
 
  private:

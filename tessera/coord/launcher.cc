@@ -356,13 +356,20 @@ class Launch {
     }
     if (!child.exit_code || child.out.is_open() || child.err.is_open()) return absl::OkStatus();
     const int code = *std::exchange(child.exit_code, std::nullopt);
+    // Also of one that ended well: others may wait for it.
+    server_->process_ended(child.process, how_it_ended(code));
     if (code == 0) return absl::OkStatus();
     return failed(child, code);
   }
 
+  static std::string how_it_ended(int code) {
+    if (code == 0) return "ended with exit code 0 before it had left the others";
+    return code > 128 ? str_cat("was ended by signal ", code - 128)
+                      : str_cat("failed with exit code ", code);
+  }
+
   Status failed(Child& child, int code) {
-    const std::string how = code > 128 ? str_cat("was ended by signal ", code - 128)
-                                       : str_cat("failed with exit code ", code);
+    const std::string how = how_it_ended(code);
     if (stopping_ || signal_) {
       if (first_failure_ == 0) first_failure_ = code;
       return absl::OkStatus();
@@ -376,7 +383,6 @@ class Launch {
     }
     const bool others = std::any_of(children_.begin(), children_.end(),
                                     [](const Child& other) { return other.pid > 0; });
-    server_->process_ended(child.process, how);
     stop_all(code,
              str_cat("process ", child.process, " ", how, others ? "; stopping the others" : ""));
     return absl::OkStatus();

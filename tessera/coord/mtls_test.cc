@@ -23,6 +23,7 @@
 #include "tessera/coord/client.h"
 #include "tessera/coord/coord.grpc.pb.h"
 #include "tessera/coord/mtls_testing.h"
+#include "tessera/coord/mtls_watch.h"
 #include "tessera/coord/server.h"
 
 namespace tessera::coord {
@@ -285,6 +286,36 @@ TEST_F(Mtls, Spec43TakesRotatedCertificatesWhileItRuns) {
   old.ca_file = authority_->ca_file();
   EXPECT_THAT(message(probe({"127.0.0.1", port_}, old, absl::Seconds(30))),
               HasSubstr("refused the certificate"));
+}
+
+// gRPC refuses all who come then, and logs nothing.
+TEST_F(Mtls, Spec43CertificatesThatWereDamagedWhileItRunsAreWarnedOf) {
+  std::mutex mutex;
+  std::string log;
+  const auto logged = [&](const std::string& text, int times) {
+    for (int i = 0; i < 1500; ++i, clock_.sleep(absl::Milliseconds(20))) {
+      const std::lock_guard lock(mutex);
+      int found = 0;
+      for (size_t at = log.find(text); at != log.npos; at = log.find(text, at + 1)) ++found;
+      if (found >= times) return found == times;
+    }
+    return false;
+  };
+  LogSink sink(
+      [&](std::string_view text) {
+        const std::lock_guard lock(mutex);
+        log += text;
+      },
+      clock_);
+  const ScopedLogSink scoped(sink);
+  const MtlsConfig mtls = config("server");
+  const MtlsWatch watch(mtls, absl::Milliseconds(10));
+  const std::string good = *files_.read_file(mtls.cert_file);
+  ASSERT_TRUE(files_.write_file_atomic(mtls.cert_file, "garbage").ok());
+  EXPECT_TRUE(logged("nobody new can connect until this is mended: mTLS: ", 1)) << log;
+  EXPECT_TRUE(logged(mtls.cert_file, 1)) << log;
+  ASSERT_TRUE(files_.write_file_atomic(mtls.cert_file, good).ok());
+  EXPECT_TRUE(logged("good again", 1)) << log;
 }
 
 TEST_F(Mtls, Spec45LetsInByUriWhereTheHostDoesNotMatch) {

@@ -14,6 +14,7 @@
 #include "tessera/coord/grpc_credentials_internal.h"
 #include "tessera/coord/listener_internal.h"
 #include "tessera/coord/loop_internal.h"
+#include "tessera/coord/mtls_watch.h"
 
 namespace tessera::coord {
 namespace {
@@ -189,6 +190,7 @@ class GrpcServer final : public Server {
       connection.fd = socket;
       acceptor_->HandleNewConnection(&connection);
     });
+    watch_ = std::make_unique<MtlsWatch>(options.mtls);
     return absl::OkStatus();
   }
 
@@ -197,6 +199,7 @@ class GrpcServer final : public Server {
   std::unique_ptr<Service> service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<MtlsWatch> watch_;
 };
 
 }  // namespace

@@ -45,7 +45,8 @@ class Server {
   /// Why it stopped by itself (its journal cannot be written); else OK.
   virtual Status broken() const = 0;
   /// Tells all processes that this one has ended, and how ("was ended by signal 9"), without
-  /// waiting for its heartbeats to stay away. Nothing where the others go on (recoverable).
+  /// waiting for its heartbeats to stay away. Nothing where the others go on (recoverable), or
+  /// where it had left them in order.
   virtual void process_ended(int process, const std::string& how) = 0;
 };
 

@@ -200,7 +200,8 @@ void State::report_error(CallId call, const wire::Request& request) {
 }
 
 void State::process_ended(int process, const std::string& how) {
-  if (options_.recoverable) return;
+  if (options_.recoverable || !is_process(process)) return;
+  if (members_[process].state == wire::Member::LEFT) return;  // it had nothing more to do
   fail(absl::AbortedError(str_cat(name(process), " ", how, ": its own messages say why")));
 }
 

@@ -273,6 +273,16 @@ TEST_F(Processes, EndWithTheExitCodeOfTheFirstThatFailed) {
   EXPECT_EQ(killed->wait(), 137);
 }
 
+// One that another waits for never joined, and ended well; and one ends while all are asked to.
+TEST_F(Processes, AreToldOfOneThatEndedWithoutThem) {
+  const auto launch = tessera(
+      {"launch", "--processes=2", "--", "sh", "-c",
+       str_cat("test $TESSERA_PROCESS_ID = 1 || exec ", tessera_program(), " doctor --cluster")});
+  EXPECT_EQ(launch->wait(), 1);
+  EXPECT_THAT(launch->output(),
+              HasSubstr("process 1 ended with exit code 0 before it had left the others"));
+}
+
 TEST_F(Processes, AreKilledWhenTheyDoNotStopInTime) {
   const auto launch = tessera(
       {"launch", "--processes=2", "--grace-s=0.2", "--", "sh", "-c",
@@ -387,6 +397,9 @@ TEST_F(Processes, HaveNoCoordinatorAtAnAddressThatIsNone) {
 }
 
 TEST_F(Processes, CannotBeLaunchedWhereThereIsNoSuchProgram) {
+  const auto typo = tessera({"launch", "--", "trian", "recipe.yaml"});
+  EXPECT_EQ(typo->wait(), 1);
+  EXPECT_THAT(typo->output(), HasSubstr("the nearest is train"));
   const auto launch = tessera({"launch", "--processes=2", "--", "no-such-program"});
   EXPECT_EQ(launch->wait(), 1);
   EXPECT_THAT(launch->output(), HasSubstr("no-such-program cannot be run: No such file"));
