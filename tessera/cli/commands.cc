@@ -10,10 +10,23 @@
 namespace tessera::cli {
 
 std::vector<CommandMaker> all_commands() {
-  return {
-      train_command,   launch_command,  coordinator_command, generate_command, mesh,
-      data_build,      data_stat,       data_show,           checkpoint_ls,    checkpoint_verify,
-      checkpoint_show, checkpoint_diff, checkpoint_prune,    checkpoint_merge, doctor};
+  return {train_command,
+          launch_command,
+          coordinator_command,
+          generate_command,
+          mesh,
+          data_build,
+          data_stat,
+          data_show,
+          data_export_megatron,
+          data_import_megatron,
+          checkpoint_ls,
+          checkpoint_verify,
+          checkpoint_show,
+          checkpoint_diff,
+          checkpoint_prune,
+          checkpoint_merge,
+          doctor};
 }
 
 }  // namespace tessera::cli

@@ -10,11 +10,12 @@ class DataBuild : public Command {
   CommandText text() const override {
     return {.name = "data build",
             .operands = "PATH ...",
-            .summary = "Makes a token store from text files, folders, patterns or JSON lines.",
+            .summary = "Makes a token store from text, JSON lines or Parquet.",
             .details =
-                "A folder stands for the text and .jsonl files in it, at any depth. Of a .jsonl "
-                "file each line "
-                "is a document, of any other file all of it.",
+                "A folder stands for the text, .jsonl and .parquet files in it, at any depth. Of a "
+                ".jsonl file each line is a document, of a .parquet file each row, of any other "
+                "file all of it; text and .jsonl files may be packed (.gz, .zst). A build that was "
+                "killed goes on where it was when it is called again.",
             .min_operands = 1,
             .max_operands = SIZE_MAX};
   }
@@ -30,7 +31,10 @@ class DataBuild : public Command {
         .range(300, 1'048'576)
         .help("Tokens of a model that is trained.");
     special_token_fields(tokenizer_.special, f);
-    f.field("text_key", text_key_).not_empty().help("Key of a JSON line that holds the text.");
+    f.field("text_key", text_key_)
+        .not_empty()
+        .help("Key of a JSON line, or column, that holds the text.");
+    document_fields(skip_bad_, max_document_bytes_, f);
     f.choice("task", task_, {{"pretrain", Task::kPretrain}, {"sft", Task::kSft}})
         .help(
             "sft: JSON lines hold conversations under \"messages\"; the store says what to learn.");
@@ -46,6 +50,8 @@ class DataBuild : public Command {
     config.store = output_;
     config.corpus = invocation.operands;
     config.text_key = text_key_;
+    config.skip_bad = skip_bad_;
+    config.max_document_bytes = max_document_bytes_;
     config.tokenizer = tokenizer_;
     config.chat_template = chat_template_;
     BuildOptions options = build_options(config, task_);
@@ -62,6 +68,8 @@ class DataBuild : public Command {
   std::string output_;
   TokenizerConfig tokenizer_;
   std::string text_key_ = "text";
+  bool skip_bad_ = false;
+  int64_t max_document_bytes_ = 0;
   Task task_ = Task::kPretrain;
   ChatTemplateConfig chat_template_;
   int threads_ = 0;

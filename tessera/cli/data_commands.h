@@ -10,6 +10,9 @@ namespace tessera::cli {
 std::unique_ptr<Command> data_build();
 /// What a token store holds.
 std::unique_ptr<Command> data_stat();
+/// A token store to Megatron-LM's files, and back.
+std::unique_ptr<Command> data_export_megatron();
+std::unique_ptr<Command> data_import_megatron();
 /// The text and tokens of one document.
 std::unique_ptr<Command> data_show();
 

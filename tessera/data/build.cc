@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "tessera/data/build_progress.h"
 #include "tessera/data/encode_corpus.h"
 #include "tessera/data/sentencepiece.h"
 #include "tessera/data/training_lines.h"
@@ -65,8 +66,10 @@ Status validate(const BuildOptions& options) {
     return invalid_argument("data build: the vocabulary size is ", tokenizer.vocab_size,
                             ", must be at least 300");
   }
-  if (tokenizer.training_bytes < 1 || options.threads < 0) {
-    return invalid_argument("data build: training bytes and threads must be positive");
+  if (tokenizer.training_bytes < 1 || options.threads < 0 ||
+      options.corpus.max_document_bytes < 0) {
+    return invalid_argument(
+        "data build: training bytes, threads and the longest document must be positive");
   }
   return {};
 }
@@ -101,8 +104,7 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(FileSystem& files,
                             "tokenizer is \"huggingface\"");
   }
   std::string config;
-  const std::string config_path =
-      join_path(parent_path(options.model_path), "tokenizer_config.json");
+  const std::string config_path = tokenizer_config_path(options);
   if (files.exists(config_path)) {
     ASSIGN_OR_RETURN(config, files.read_file(config_path));
   }
@@ -132,52 +134,138 @@ Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,
   return tokenizer;
 }
 
+std::string tokenizer_config_path(const TokenizerOptions& options) {
+  return join_path(parent_path(options.model_path), "tokenizer_config.json");
+}
+
+namespace {
+
+constexpr size_t kMostNotes = 5;
+
+// One call of build_token_store().
+class StoreBuild {
+ public:
+  StoreBuild(FileSystem& files, const BuildOptions& options, const BuildProgressCallback& progress)
+      : files_(files), options_(options), progress_(progress), reporter_(progress) {}
+
+  Result<BuildSummary> run();
+
+ private:
+  Status find_files();
+  Status begin();
+  Status go_on(UnfinishedStore unfinished);
+  Status begin_anew();
+  Status consume(const EncodedBlock& block);
+  Status save_sometimes(const CorpusPosition& position);
+
+  FileSystem& files_;
+  const BuildOptions& options_;
+  const BuildProgressCallback& progress_;
+  Reporter reporter_;
+  std::vector<CorpusFile> corpus_;
+  BuildSummary summary_;
+  TokenStoreWriterOptions store_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<TokenStoreWriter> writer_;
+  BuildPosition done_;
+  Clock::time_point saved_ = Clock::now();
+};
+
+Status StoreBuild::find_files() {
+  ASSIGN_OR_RETURN(corpus_, find_corpus(files_, options_.corpus));
+  summary_.files = static_cast<int64_t>(corpus_.size());
+  summary_.corpus_bytes = total_bytes(corpus_);
+  if (summary_.corpus_bytes > 0) return {};
+  return invalid_argument("the corpus is empty: ", summary_.files, " files of 0 bytes, such as ",
+                          corpus_.front().path);
+}
+
+// Goes on where a build that died stood; begins anew where there is none, or it left too little.
+Status StoreBuild::begin() {
+  store_ = options_.store;
+  store_.loss_mask = options_.corpus.chat.has_value();
+  if (options_.save_seconds < 0) return begin_anew();
+  ASSIGN_OR_RETURN(store_.key, build_key(files_, options_, corpus_));
+  ASSIGN_OR_RETURN(std::optional<UnfinishedStore> unfinished,
+                   find_unfinished(files_, options_.output, store_.key));
+  if (unfinished.has_value() && go_on(*std::move(unfinished)).ok()) return {};
+  return begin_anew();
+}
+
+Status StoreBuild::go_on(UnfinishedStore unfinished) {
+  ASSIGN_OR_RETURN(done_, parse_build_position(unfinished.progress.note));
+  if (options_.tokenizer.kind == "bytes") {
+    tokenizer_ = byte_tokenizer();
+  } else {
+    const std::string path = join_path(unfinished.folder, tokenizer_file(options_.tokenizer.kind));
+    ASSIGN_OR_RETURN(std::string model, files_.read_file(path));
+    ASSIGN_OR_RETURN(tokenizer_, make_tokenizer(options_.tokenizer.kind, std::move(model)));
+  }
+  TokenStoreWriterOptions store = store_;
+  store.unfinished = std::move(unfinished);
+  ASSIGN_OR_RETURN(writer_, TokenStoreWriter::create(files_, options_.output, tokenizer_, store));
+  summary_.resumed_bytes = done_.position.bytes_done;
+  reporter_.report({"go on", done_.position.bytes_done, summary_.corpus_bytes}, true);
+  return {};
+}
+
+Status StoreBuild::begin_anew() {
+  done_ = {};
+  const auto begin = Clock::now();
+  ASSIGN_OR_RETURN(tokenizer_, prepare_tokenizer(files_, options_, corpus_, progress_));
+  summary_.tokenizer_seconds = seconds_since(begin);
+  ASSIGN_OR_RETURN(writer_, TokenStoreWriter::create(files_, options_.output, tokenizer_, store_));
+  return store_.key.empty() ? Status() : writer_->save(done_.to_text());  // keeps the tokenizer
+}
+
+Status StoreBuild::consume(const EncodedBlock& block) {
+  for (size_t i = 0; i < block.documents.size(); ++i) {
+    RETURN_IF_ERROR(options_.corpus.chat ? writer_->add_document(block.documents[i], block.masks[i])
+                                         : writer_->add_document(block.documents[i]));
+  }
+  done_.counts.text_bytes += block.counts.text_bytes;
+  done_.counts.invalid_utf8 += block.counts.invalid_utf8;
+  for (const auto& [reason, count] : block.counts.skipped) done_.counts.skipped[reason] += count;
+  for (const std::string& note : block.notes) {
+    if (summary_.notes.size() < kMostNotes) summary_.notes.push_back(note);
+  }
+  done_.position = block.end_position;
+  const int64_t bytes_done = done_.position.bytes_done;
+  reporter_.report(
+      {"encode", bytes_done, summary_.corpus_bytes, writer_->documents(), writer_->tokens()},
+      bytes_done == summary_.corpus_bytes);
+  return save_sometimes(block.end_position);
+}
+
+Status StoreBuild::save_sometimes(const CorpusPosition& position) {
+  if (store_.key.empty() || seconds_since(saved_) < options_.save_seconds) return {};
+  done_.position = position;
+  RETURN_IF_ERROR(writer_->save(done_.to_text()));
+  saved_ = Clock::now();
+  return {};
+}
+
+Result<BuildSummary> StoreBuild::run() {
+  RETURN_IF_ERROR(find_files());
+  RETURN_IF_ERROR(begin());
+  const auto begin = Clock::now();
+  CorpusReader reader(files_, corpus_, options_.corpus);
+  RETURN_IF_ERROR(reader.seek(done_.position));
+  RETURN_IF_ERROR(encode_corpus(reader, options_.corpus, *tokenizer_, thread_count(options_),
+                                [&](const EncodedBlock& block) { return consume(block); }));
+  RETURN_IF_ERROR(writer_->finish(done_.counts));
+  summary_.encode_seconds = seconds_since(begin);
+  summary_.manifest = writer_->manifest();
+  return std::move(summary_);
+}
+
+}  // namespace
+
 Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& options,
                                        const BuildProgressCallback& progress) {
   RETURN_IF_ERROR(validate(options));
   RETURN_IF_ERROR(check_output(files, options));  // before minutes of training
-  ASSIGN_OR_RETURN(const std::vector<CorpusFile> corpus, find_corpus(files, options.corpus));
-  BuildSummary summary = {.files = static_cast<int64_t>(corpus.size()),
-                          .corpus_bytes = total_bytes(corpus)};
-  if (summary.corpus_bytes == 0) {
-    return invalid_argument("the corpus is empty: ", summary.files, " files of 0 bytes, such as ",
-                            corpus.front().path);
-  }
-
-  auto begin = Clock::now();
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer,
-                   prepare_tokenizer(files, options, corpus, progress));
-  summary.tokenizer_seconds = seconds_since(begin);
-
-  begin = Clock::now();
-  TokenStoreWriterOptions store = options.store;
-  store.loss_mask = options.corpus.chat.has_value();
-  ASSIGN_OR_RETURN(const std::unique_ptr<TokenStoreWriter> writer,
-                   TokenStoreWriter::create(files, options.output, tokenizer, store));
-  Reporter reporter(progress);
-  BuildCounts counts;
-  BuildProgress now = {.phase = "encode", .bytes_total = summary.corpus_bytes};
-  const auto consume = [&](const EncodedBlock& block) -> Status {
-    for (size_t i = 0; i < block.documents.size(); ++i) {
-      RETURN_IF_ERROR(options.corpus.chat ? writer->add_document(block.documents[i], block.masks[i])
-                                          : writer->add_document(block.documents[i]));
-    }
-    counts.text_bytes += block.counts.text_bytes;
-    counts.invalid_utf8 += block.counts.invalid_utf8;
-    for (const auto& [reason, count] : block.counts.skipped) counts.skipped[reason] += count;
-    now.bytes_done = block.bytes_done;
-    now.documents = writer->documents();
-    now.tokens = writer->tokens();
-    reporter.report(now, block.bytes_done == summary.corpus_bytes);
-    return {};
-  };
-  CorpusReader reader(files, corpus);
-  RETURN_IF_ERROR(
-      encode_corpus(reader, options.corpus, *tokenizer, thread_count(options), consume));
-  RETURN_IF_ERROR(writer->finish(counts));
-  summary.encode_seconds = seconds_since(begin);
-  summary.manifest = writer->manifest();
-  return summary;
+  return StoreBuild(files, options, progress).run();
 }
 
 }  // namespace tessera

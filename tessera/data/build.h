@@ -33,10 +33,13 @@ struct BuildOptions {
   TokenizerOptions tokenizer;
   TokenStoreWriterOptions store;
   int threads = 0;  // 0: one a core
+  /// What was done is saved so often: a build that is killed goes on from there when it is called
+  /// again with the same inputs and options. Negative: never.
+  double save_seconds = 5;
 };
 
 struct BuildProgress {
-  std::string phase;  // "sample", "train tokenizer", "encode"
+  std::string phase;  // "sample", "train tokenizer", "go on", "encode"
   int64_t bytes_done = 0;
   int64_t bytes_total = 0;  // of the corpus; 0: this phase cannot tell
   int64_t documents = 0;
@@ -52,13 +55,18 @@ struct BuildSummary {
   TokenStoreManifest manifest;
   double tokenizer_seconds = 0;  // to sample and train, or to load
   double encode_seconds = 0;
+  int64_t resumed_bytes = 0;       // of the corpus, that a build before this one had done
+  std::vector<std::string> notes;  // of the first documents that could not be read
 };
 
 /// Builds the token store of a corpus. The same corpus and options give the same bytes, whatever
-/// the number of threads. Errors name the file, the line, or the option; the output folder is then
-/// as it was before.
+/// the number of threads, and however often it was killed and called again. Errors name the file,
+/// the line, or the option; the output folder is then as it was before.
 Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& options,
                                        const BuildProgressCallback& progress);
+
+/// The tokenizer_config.json beside a tokenizer.json, which need not be there.
+std::string tokenizer_config_path(const TokenizerOptions& options);
 
 /// The tokenizer that the options ask for: loaded, or trained on the corpus.
 Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,

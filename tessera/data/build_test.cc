@@ -130,6 +130,36 @@ TEST_F(BuildTest, BadInputLeavesNoStoreAndNamesTheCulprit) {
   EXPECT_THAT(error(), HasSubstr("vocabulary size is 200"));
 }
 
+TEST_F(BuildTest, BadDocumentsAreLeftOutAndCountedByReasonWhenAskedFor) {
+  temp_.write("corpus/a.jsonl",
+              "{\"text\": \"good\"}\n{\n[1]\n{\"body\": 1}\n{\"text\": 7}\n{\"text\": \"\"}\n"
+              "{\"text\": \"much too long\"}\nnot JSON\n{\"text\": \"fine\"}\n");
+  options_.tokenizer.kind = "bytes";
+  EXPECT_THAT(error(), HasSubstr("a.jsonl:2: not valid JSON"));
+  options_.corpus.skip_bad = true;
+  options_.corpus.max_document_bytes = 10;
+  const BuildSummary summary = build_token_store(files_, options_, nullptr).value();
+  EXPECT_EQ(summary.manifest.documents, 2);
+  EXPECT_EQ(summary.manifest.counts.text_bytes, 8);
+  const std::map<std::string, int64_t> expected = {
+      {"not valid JSON", 2},  {"not a JSON object", 1},
+      {"no key \"text\"", 1}, {"\"text\" is no string", 1},
+      {"empty", 1},           {"longer than 10 bytes", 1}};
+  EXPECT_EQ(summary.manifest.counts.skipped, expected);
+  EXPECT_EQ(TokenStore::open(options_.output).value()->manifest().counts.skipped, expected);
+  ASSERT_FALSE(summary.notes.empty());
+  EXPECT_THAT(summary.notes[0], HasSubstr("a.jsonl:2: not valid JSON"));
+}
+
+TEST_F(BuildTest, ATokenizerIsTrainedOnWhatIsNotLeftOut) {
+  write_corpus();
+  temp_.write("corpus/bad.jsonl", "{\"text\": \"fine\"}\nnot JSON\n");
+  options_.corpus.skip_bad = true;
+  EXPECT_EQ(
+      build_token_store(files_, options_, nullptr)->manifest.counts.skipped.at("not valid JSON"),
+      1);
+}
+
 TEST_F(BuildTest, ACorpusOfEmptyDocumentsIsAnError) {
   temp_.write("corpus/a.jsonl", "{\"text\": \"\"}\n");
   options_.tokenizer.kind = "bytes";

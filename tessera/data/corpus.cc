@@ -2,23 +2,29 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tessera/data/glob.h"
-#include "tessera/data/utf8.h"
 
 namespace tessera {
 namespace {
 
 constexpr std::string_view kTextEndings[] = {".txt", ".text", ".rst", ".md", ".markdown", ".jsonl"};
-constexpr std::string_view kPackedEndings[] = {".gz", ".zst", ".bz2", ".xz", ".zip", ".parquet"};
-constexpr int64_t kReadBytes = int64_t{1} << 20;
+constexpr std::string_view kJsonLines = ".jsonl";
+constexpr std::string_view kParquet = ".parquet";
+constexpr std::string_view kUnreadEndings[] = {".bz2", ".xz",  ".zip", ".7z",  ".tar",
+                                               ".tgz", ".lz4", ".orc", ".avro"};
+constexpr size_t kReadBytes = size_t{1} << 20;
 
 template <size_t kCount>
 bool ends_with_any(std::string_view path, const std::string_view (&endings)[kCount]) {
   return std::any_of(std::begin(endings), std::end(endings),
                      [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+// Whether a folder means the file too.
+bool is_corpus_file(std::string_view path) {
+  return path.ends_with(kParquet) || ends_with_any(unpacked_name(path), kTextEndings);
 }
 
 Result<std::vector<std::string>> files_of_path(FileSystem& files, const std::string& path) {
@@ -31,11 +37,30 @@ Result<std::vector<std::string>> files_of_path(FileSystem& files, const std::str
   if (!info.ok()) return annotate(info.status(), "corpus");
   if (!info->is_directory) return std::vector<std::string>{path};
   ASSIGN_OR_RETURN(std::vector<std::string> found, list_files(files, path));
-  std::erase_if(found, [](const std::string& file) { return !ends_with_any(file, kTextEndings); });
+  std::erase_if(found, [](const std::string& file) { return !is_corpus_file(file); });
   if (!found.empty()) return found;
   return not_found("corpus: the folder ", path,
-                   " has no .txt, .text, .rst, .md, .markdown or .jsonl",
+                   " has no .txt, .text, .rst, .md, .markdown, .jsonl or .parquet",
                    " file; name files of other kinds by a pattern, such as ", path, "/**.log");
+}
+
+CorpusFormat format_of(std::string_view path) {
+  if (path.ends_with(kParquet)) return CorpusFormat::kParquet;
+  return unpacked_name(path).ends_with(kJsonLines) ? CorpusFormat::kJsonLines : CorpusFormat::kText;
+}
+
+Result<std::string> read_all(FileSystem& files, const std::string& path) {
+  if (unpacked_name(path) == path) return files.read_file(path);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, open_bytes(files, path));
+  std::string bytes;
+  for (size_t done = 0;;) {
+    bytes.resize(done + kReadBytes);
+    ASSIGN_OR_RETURN(const size_t count, source->read(std::span(bytes).subspan(done)));
+    done += count;
+    if (count > 0) continue;
+    bytes.resize(done);
+    return bytes;
+  }
 }
 
 }  // namespace
@@ -51,137 +76,140 @@ Result<std::vector<CorpusFile>> find_corpus(FileSystem& files, const CorpusOptio
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   std::vector<CorpusFile> corpus;
   for (const std::string& path : paths) {
-    if (ends_with_any(path, kPackedEndings)) {
-      return unimplemented("corpus: ", path, " is packed: unpack it to text or JSONL first");
+    if (ends_with_any(path, kUnreadEndings)) {
+      return unimplemented("corpus: ", path, " is of a kind that is not read: make it text, JSONL ",
+                           "or Parquet first; .gz and .zst may stay packed");
     }
     ASSIGN_OR_RETURN(const int64_t size, files.file_size(path));
-    corpus.push_back({path, size, path.ends_with(".jsonl")});
+    corpus.push_back({path, size, format_of(path)});
   }
   return corpus;
 }
 
-CorpusReader::CorpusReader(FileSystem& files, std::vector<CorpusFile> corpus)
-    : files_(files), corpus_(std::move(corpus)) {}
+CorpusReader::CorpusReader(FileSystem& files, std::vector<CorpusFile> corpus,
+                           const CorpusOptions& options)
+    : files_(files),
+      corpus_(std::move(corpus)),
+      column_(options.chat ? std::string(kMessagesKey) : options.text_key) {}
+
+CorpusReader::~CorpusReader() = default;
+
+int64_t CorpusReader::bytes_done() const {
+  if (file_ >= corpus_.size()) return files_bytes_;
+  const int64_t size = corpus_[file_].size_bytes;
+  if (rows_) return files_bytes_ + size * offset_ / std::max<int64_t>(rows_->rows(), 1);
+  if (!source_) return files_bytes_;
+  const bool packed = unpacked_name(corpus_[file_].path) != corpus_[file_].path;
+  return files_bytes_ + std::min(packed ? source_->file_bytes() : offset_, size);
+}
+
+CorpusPosition CorpusReader::position() const {
+  return {static_cast<int64_t>(file_), offset_, line_, bytes_done()};
+}
+
+Status CorpusReader::seek(const CorpusPosition& position) {
+  CHECK(position.file <= static_cast<int64_t>(corpus_.size()));
+  for (; static_cast<int64_t>(file_) < position.file; ++file_) {
+    files_bytes_ += corpus_[file_].size_bytes;
+  }
+  if (position.offset == 0) return {};
+  RETURN_IF_ERROR(open_file());
+  if (rows_) RETURN_IF_ERROR(rows_->skip(position.offset));
+  std::vector<char> skipped(kReadBytes);
+  for (int64_t left = position.offset; source_ && left > 0;) {
+    const auto most = static_cast<size_t>(std::min<int64_t>(left, kReadBytes));
+    ASSIGN_OR_RETURN(const size_t count, source_->read(std::span(skipped).first(most)));
+    if (count == 0) return data_loss(corpus_[file_].path, " is shorter than it was");
+    left -= static_cast<int64_t>(count);
+  }
+  offset_ = position.offset;
+  line_ = position.line;
+  return {};
+}
 
 Result<bool> CorpusReader::next(RawDocument* document) {
-  for (; file_ < corpus_.size(); next_file()) {
+  for (; file_ < corpus_.size(); close_file()) {
     const CorpusFile& file = corpus_[file_];
-    document->json = file.json_lines;
-    if (!file.json_lines) {
-      ASSIGN_OR_RETURN(document->bytes, files_.read_file(file.path));
+    if (file.format == CorpusFormat::kText) {
+      ASSIGN_OR_RETURN(document->bytes, read_all(files_, file.path));
       document->source = file.path;
-      bytes_done_ += file.size_bytes;
-      next_file();
+      document->kind = RawKind::kText;
+      close_file();
       return true;
     }
-    bool found = false;
-    RETURN_IF_ERROR(read_line(&document->bytes, &found));
-    if (found) {
-      document->source = str_cat(file.path, ":", line_number_);
-      return true;
-    }
+    if (!source_ && !rows_) RETURN_IF_ERROR(open_file());
+    ASSIGN_OR_RETURN(const bool found,
+                     rows_ ? next_row(file, document) : next_line(file, document));
+    if (found) return true;
   }
   return false;
 }
 
-void CorpusReader::next_file() {
-  ++file_;
-  offset_ = 0;
-  line_number_ = 0;
-  buffer_.clear();
-  buffer_begin_ = 0;
-}
-
-Status CorpusReader::fill_buffer() {
+Status CorpusReader::open_file() {
   const CorpusFile& file = corpus_[file_];
-  buffer_.erase(0, buffer_begin_);
-  buffer_begin_ = 0;
-  const size_t kept = buffer_.size();
-  const int64_t count = std::min(kReadBytes, file.size_bytes - offset_);
-  buffer_.resize(kept + count);
-  RETURN_IF_ERROR(files_.read_range(file.path, offset_,
-                                    std::as_writable_bytes(std::span(buffer_)).subspan(kept)));
-  offset_ += count;
+  if (file.format == CorpusFormat::kParquet) {
+    ASSIGN_OR_RETURN(rows_, ParquetRows::open(file.path, column_));
+    return {};
+  }
+  ASSIGN_OR_RETURN(source_, open_bytes(files_, file.path));
   return {};
 }
 
-Status CorpusReader::read_line(std::string* line, bool* found) {
+void CorpusReader::close_file() {
+  files_bytes_ += corpus_[file_].size_bytes;
+  ++file_;
+  source_.reset();
+  rows_.reset();
+  buffer_.clear();
+  buffer_begin_ = 0;
+  offset_ = 0;
+  line_ = 0;
+}
+
+Result<bool> CorpusReader::next_row(const CorpusFile& file, RawDocument* document) {
+  bool null = false;
+  ASSIGN_OR_RETURN(const bool found, rows_->next(&document->bytes, &null));
+  if (!found) return false;
+  ++offset_;
+  ++line_;
+  document->kind = null ? RawKind::kNull : RawKind::kColumn;
+  document->source = str_cat(file.path, ":row ", line_);
+  return true;
+}
+
+Status CorpusReader::fill_buffer(bool* end) {
+  buffer_.erase(0, buffer_begin_);
+  buffer_begin_ = 0;
+  const size_t kept = buffer_.size();
+  buffer_.resize(kept + kReadBytes);
+  ASSIGN_OR_RETURN(const size_t count, source_->read(std::span(buffer_).subspan(kept)));
+  buffer_.resize(kept + count);
+  *end = count == 0;
+  return {};
+}
+
+Result<bool> CorpusReader::next_line(const CorpusFile& file, RawDocument* document) {
   size_t searched = 0;  // of the unread part of buffer_, bytes known to hold no newline
+  bool file_read = false;
   while (true) {
-    const bool file_read = offset_ == corpus_[file_].size_bytes;
     size_t end = buffer_.find('\n', buffer_begin_ + searched);
     if (end == std::string::npos && file_read) end = buffer_.size();
     if (end == std::string::npos) {
       searched = buffer_.size() - buffer_begin_;
-      RETURN_IF_ERROR(fill_buffer());
+      RETURN_IF_ERROR(fill_buffer(&file_read));
       continue;
     }
-    if (buffer_begin_ >= buffer_.size() && file_read) return {};  // the end: *found stays false
-    line->assign(buffer_, buffer_begin_, end - buffer_begin_);
-    bytes_done_ += std::min(end + 1, buffer_.size()) - buffer_begin_;
+    if (buffer_begin_ >= buffer_.size()) return false;  // only where the file is read to its end
+    document->bytes.assign(buffer_, buffer_begin_, end - buffer_begin_);
+    offset_ += static_cast<int64_t>(std::min(end + 1, buffer_.size()) - buffer_begin_);
     buffer_begin_ = end + 1;
     searched = 0;
-    ++line_number_;
-    *found = line->find_first_not_of(" \t\r") != std::string::npos;
-    if (*found) return {};
+    ++line_;
+    if (document->bytes.find_first_not_of(" \t\r") == std::string::npos) continue;
+    document->kind = RawKind::kJsonLine;
+    document->source = str_cat(file.path, ":", line_);
+    return true;
   }
-}
-
-namespace {
-
-Result<Json> parse_line(const RawDocument& raw) {
-  Json line;
-  try {
-    line = Json::parse(raw.bytes);
-  } catch (const nlohmann::json::parse_error& error) {
-    return invalid_argument(raw.source, ": not valid JSON at byte ", error.byte, " of the line");
-  }
-  if (!line.is_object()) return invalid_argument(raw.source, ": the line is not a JSON object");
-  return line;
-}
-
-Status decode_chat(const Json& line, const RawDocument& raw, const ChatTemplate& format,
-                   Document* document) {
-  const auto messages = line.find("messages");
-  if (messages == line.end()) {
-    return invalid_argument(raw.source, ": no key \"messages\", which holds a conversation");
-  }
-  Result<std::vector<ChatPart>> parts = render_chat(*messages, format);
-  if (!parts.ok()) return annotate(parts.status(), raw.source);
-  document->parts = *std::move(parts);
-  for (const ChatPart& part : document->parts) document->text += part.text;
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-Result<Document> decode_document(RawDocument raw, const CorpusOptions& options) {
-  Document document;
-  document.invalid_utf8 = replace_invalid_utf8(&raw.bytes);
-  if (!raw.json) {
-    if (options.chat) {
-      return invalid_argument(raw.source,
-                              ": conversations are JSON lines: name the file something.jsonl");
-    }
-    document.text = std::move(raw.bytes);
-    return document;
-  }
-  ASSIGN_OR_RETURN(Json line, parse_line(raw));
-  if (options.chat) {
-    RETURN_IF_ERROR(decode_chat(line, raw, *options.chat, &document));
-    return document;
-  }
-  const auto text = line.find(options.text_key);
-  if (text == line.end()) {
-    return invalid_argument(raw.source, ": no key \"", options.text_key,
-                            "\"; name the one that holds the text");
-  }
-  if (!text->is_string()) {
-    return invalid_argument(raw.source, ": \"", options.text_key, "\" holds ", text->type_name(),
-                            ", not a string");
-  }
-  document.text = std::move(text->get_ref<std::string&>());
-  return document;
 }
 
 }  // namespace tessera

@@ -72,7 +72,7 @@ TEST_F(CorpusTest, MissingPathsAreNamed) {
   EXPECT_THAT(error({temp_ / "*.txt"}), HasSubstr("no file matches " + (temp_ / "*.txt")));
   temp_.write("code.py", "x");
   EXPECT_THAT(error({temp_.path()}), AllOf(HasSubstr(temp_.path()), HasSubstr("pattern, such as")));
-  EXPECT_THAT(error({temp_.write("a.jsonl.gz", "x")}), HasSubstr("a.jsonl.gz is packed"));
+  EXPECT_THAT(error({temp_.write("a.jsonl.bz2", "x")}), HasSubstr("a.jsonl.bz2 is of a kind"));
 }
 
 TEST_F(CorpusTest, ABadJsonLineNamesFileAndLine) {
@@ -91,7 +91,7 @@ TEST_F(CorpusTest, InvalidUtf8IsReplacedAndCountedInTextAndJson) {
   EXPECT_EQ(text.text, "a\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(text.invalid_utf8, 2);
   const Document json =
-      decode_document({.bytes = "{\"text\":\"b\xFF\"}", .json = true}, {}).value();
+      decode_document({.bytes = "{\"text\":\"b\xFF\"}", .kind = RawKind::kJsonLine}, {}).value();
   EXPECT_EQ(json.text, "b\xEF\xBF\xBD");
   EXPECT_EQ(json.invalid_utf8, 1);
 }

@@ -13,19 +13,19 @@ constexpr int64_t kBlockBytes = int64_t{1} << 17;
 
 struct RawBlock {
   std::vector<RawDocument> documents;
-  int64_t bytes_done = 0;
+  CorpusPosition end_position;
 };
 
 Result<RawBlock> read_block(CorpusReader& reader) {
   RawBlock block;
-  const int64_t begin = reader.bytes_done();
-  while (reader.bytes_done() - begin < kBlockBytes) {
+  for (int64_t bytes = 0; bytes < kBlockBytes;) {
     RawDocument document;
     ASSIGN_OR_RETURN(const bool found, reader.next(&document));
     if (!found) break;
+    bytes += static_cast<int64_t>(document.bytes.size()) + 1;
     block.documents.push_back(std::move(document));
   }
-  block.bytes_done = reader.bytes_done();
+  block.end_position = reader.position();
   return block;
 }
 
@@ -48,27 +48,48 @@ Result<Encoded> encode_document(const Document& document, const Tokenizer& token
   return encoded;
 }
 
+constexpr size_t kMostNotes = 3;  // of a block
+
+// Adds a document to the block, or counts why it is left out.
+Status add_document(RawDocument raw, const CorpusOptions& options, const Tokenizer& tokenizer,
+                    EncodedBlock* block) {
+  const std::string source = raw.source;
+  std::string reason;
+  const Result<Document> decoded = decode_document(std::move(raw), options, &reason);
+  if (!decoded.ok()) {
+    if (!options.skip_bad || reason.empty()) return decoded.status();
+    ++block->counts.skipped[reason];
+    if (block->notes.size() < kMostNotes) block->notes.emplace_back(decoded.status().message());
+    return {};
+  }
+  const auto bytes = static_cast<int64_t>(decoded->text.size());
+  if (options.max_document_bytes > 0 && bytes > options.max_document_bytes) {
+    ++block->counts.skipped[str_cat("longer than ", options.max_document_bytes, " bytes")];
+    return {};
+  }
+  block->counts.invalid_utf8 += decoded->invalid_utf8;
+  Result<Encoded> encoded = encode_document(*decoded, tokenizer);
+  if (!encoded.ok()) return annotate(encoded.status(), source);
+  const std::vector<uint8_t>& mask = encoded->mask;
+  if (encoded->ids.empty()) {
+    ++block->counts.skipped["empty"];
+    return {};
+  }
+  if (options.chat && std::find(mask.begin(), mask.end(), 1) == mask.end()) {
+    ++block->counts.skipped["no assistant message"];
+    return {};
+  }
+  block->counts.text_bytes += bytes;
+  block->documents.push_back(std::move(encoded->ids));
+  if (options.chat) block->masks.push_back(std::move(encoded->mask));
+  return {};
+}
+
 Result<EncodedBlock> encode_block(RawBlock raw, const CorpusOptions& options,
                                   const Tokenizer& tokenizer) {
-  EncodedBlock block = {.bytes_done = raw.bytes_done, .end = raw.documents.empty()};
+  EncodedBlock block = {.end_position = raw.end_position, .end = raw.documents.empty()};
   for (RawDocument& document : raw.documents) {
-    const std::string source = document.source;
-    ASSIGN_OR_RETURN(const Document decoded, decode_document(std::move(document), options));
-    block.counts.invalid_utf8 += decoded.invalid_utf8;
-    Result<Encoded> encoded = encode_document(decoded, tokenizer);
-    if (!encoded.ok()) return annotate(encoded.status(), source);
-    const std::vector<uint8_t>& mask = encoded->mask;
-    if (encoded->ids.empty()) {
-      ++block.counts.skipped["empty"];
-      continue;
-    }
-    if (options.chat && std::find(mask.begin(), mask.end(), 1) == mask.end()) {
-      ++block.counts.skipped["no assistant message"];
-      continue;
-    }
-    block.counts.text_bytes += decoded.text.size();
-    block.documents.push_back(std::move(encoded->ids));
-    if (options.chat) block.masks.push_back(std::move(encoded->mask));
+    RETURN_IF_ERROR(add_document(std::move(document), options, tokenizer, &block));
   }
   return block;
 }

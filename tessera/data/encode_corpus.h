@@ -18,13 +18,14 @@ struct EncodedBlock {
   /// Of conversations: 1 for each token that is learned, else 0; of other documents nothing.
   std::vector<std::vector<uint8_t>> masks;
   BuildCounts counts;
-  int64_t bytes_done = 0;  // of the corpus, up to this block's end
-  bool end = false;        // there is no more
+  CorpusPosition end_position;     // of the corpus, behind this block
+  std::vector<std::string> notes;  // of some documents that could not be read: which, and why
+  bool end = false;                // there is no more
 };
 
 /// Encodes the documents that `reader` gives, on `threads` threads, and hands them to `consume` on
-/// the calling thread, in the corpus's order. Empty documents, and conversations without anything
-/// to learn, are skipped and counted. The first error in that order ends it.
+/// the calling thread, in the corpus's order. Empty documents, conversations without anything to
+/// learn, and what the options say are skipped and counted. The first error in that order ends it.
 Status encode_corpus(CorpusReader& reader, const CorpusOptions& options, const Tokenizer& tokenizer,
                      int threads, const std::function<Status(const EncodedBlock&)>& consume);
 

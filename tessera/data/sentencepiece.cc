@@ -1,52 +1,22 @@
 #include "tessera/data/sentencepiece.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
-#include <climits>
 #include <utility>
 
 #include "plugins/sentencepiece/module.h"
+#include "tessera/data/module.h"
 
 namespace tessera {
 namespace {
 
-constexpr std::string_view kModuleFile = "tessera_sentencepiece.so";
-
-std::string program_folder() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-  const std::string_view program(path, length > 0 ? length : 0);
-  return std::string(program.substr(0, program.rfind('/')));
-}
-
-void* open_module(const std::string& path) {
-  int flags = RTLD_NOW | RTLD_LOCAL;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they refuse RTLD_DEEPBIND
-  flags |= RTLD_DEEPBIND;
-#endif
-  return dlopen(path.c_str(), flags);
-}
-
-Result<const TesseraSpApi*> load_module() {
-  std::string errors;
-  for (const std::string_view folder : {"/../lib/", "/../lib/tessera/", "/"}) {
-    const std::string path = str_cat(program_folder(), folder, kModuleFile);
-    void* module = open_module(path);
-    if (module == nullptr) {
-      str_append(&errors, "\n  ", std::string(dlerror()));
-      continue;
-    }
-    using GetApi = const TesseraSpApi* (*)();
-    const auto get_api = reinterpret_cast<GetApi>(dlsym(module, "tessera_sentencepiece_api"));
-    if (get_api == nullptr) return internal_error(path, " lacks tessera_sentencepiece_api");
-    return get_api();
-  }
-  return not_found("SentencePiece does not load: is libsentencepiece0 installed? Tried:", errors);
+Result<const TesseraSpApi*> load_api() {
+  ASSIGN_OR_RETURN(void* address,
+                   load_module("tessera_sentencepiece.so", "tessera_sentencepiece_api",
+                               "SentencePiece does not load: is libsentencepiece0 installed?"));
+  return reinterpret_cast<const TesseraSpApi* (*)()>(address)();
 }
 
 Result<const TesseraSpApi*> module_api() {
-  static const Result<const TesseraSpApi*> api = load_module();
+  static const Result<const TesseraSpApi*> api = load_api();
   return api;
 }
 

@@ -1,33 +1,13 @@
 #include "tessera/data/token_store_writer.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include "tessera/base/crc32c.h"
 
 namespace tessera {
 namespace {
-
-constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr std::string_view kPartial = ".partial-";
-
-// What writers that were killed have left; the name's end is the process that wrote it.
-Status remove_stale(FileSystem& files, const std::string& folder) {
-  ASSIGN_OR_RETURN(const std::vector<FileInfo> entries, files.list(parent_path(folder)));
-  const std::string prefix = str_cat(base_name(folder), kPartial);
-  for (const FileInfo& entry : entries) {
-    if (!entry.name.starts_with(prefix)) continue;
-    const pid_t writer = std::atoi(entry.name.c_str() + prefix.size());
-    const bool dead = writer == getpid() || (kill(writer, 0) != 0 && errno == ESRCH);
-    if (!dead) continue;
-    RETURN_IF_ERROR(files.remove_tree(join_path(parent_path(folder), entry.name)));
-  }
-  return {};
-}
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -50,7 +30,7 @@ TokenStoreWriter::TokenStoreWriter(FileSystem& files, std::string folder,
                                    const TokenStoreWriterOptions& options)
     : files_(files),
       folder_(std::move(folder)),
-      partial_(str_cat(folder_, kPartial, getpid())),
+      partial_(partial_folder(folder_, getpid())),
       tokenizer_(std::move(tokenizer)),
       options_(options) {
   manifest_.vocab_size = tokenizer_->vocab_size();
@@ -70,48 +50,102 @@ Status TokenStoreWriter::open() {
                          : " and is no token store: choose another folder"));
   }
   RETURN_IF_ERROR(files_.create_dirs(parent_path(folder_)));
-  RETURN_IF_ERROR(remove_stale(files_, folder_));
+  if (options_.unfinished.has_value()) {
+    RETURN_IF_ERROR(go_on(*options_.unfinished));
+    return remove_unfinished(files_, folder_, partial_);
+  }
+  RETURN_IF_ERROR(remove_unfinished(files_, folder_, ""));
   RETURN_IF_ERROR(files_.create_dir(partial_));
-  ASSIGN_OR_RETURN(tokens_file_, files_.create_file(join_path(partial_, kTokensFile)));
-  buffer_.reserve(kBufferBytes);
+  if (!options_.key.empty()) RETURN_IF_ERROR(files_.sync_dir(parent_path(folder_)));
+  return open_files();
+}
+
+Status TokenStoreWriter::open_files() {
+  const std::string_view model = tokenizer_->model();
+  if (!model.empty()) {
+    RETURN_IF_ERROR(
+        write_file(tokenizer_file(manifest_.tokenizer), std::as_bytes(std::span(model))));
+  }
+  for (const std::string_view name : {kTokensFile, kDocumentsFile, kLossMaskFile}) {
+    if (name == kLossMaskFile && !options_.loss_mask) continue;
+    ASSIGN_OR_RETURN(growing_[std::string(name)],
+                     StoredFileWriter::create(files_, join_path(partial_, name)));
+  }
+  return put_start();
+}
+
+Status TokenStoreWriter::go_on(const UnfinishedStore& unfinished) {
+  // Of two processes that try, one fails here.
+  if (unfinished.folder != partial_) RETURN_IF_ERROR(files_.rename(unfinished.folder, partial_));
+  const StoreProgress& progress = unfinished.progress;
+  tokens_ = progress.tokens;
+  documents_ = progress.documents;
+  for (const auto& [name, file] : progress.files) {
+    if (name == tokenizer_file(manifest_.tokenizer)) {
+      manifest_.files[name] = file;
+      continue;
+    }
+    ASSIGN_OR_RETURN(growing_[name],
+                     StoredFileWriter::go_on(files_, join_path(partial_, name), file));
+  }
   return {};
 }
 
 TokenStoreWriter::~TokenStoreWriter() {
-  tokens_file_.reset();
+  growing_.clear();
   if (!finished_) files_.remove_tree(partial_).IgnoreError();
 }
 
 void TokenStoreWriter::put(int32_t token) {
   for (int i = 0; i < manifest_.token_bytes; ++i) {
-    buffer_.push_back(static_cast<std::byte>(token >> (8 * i)));
+    document_.push_back(static_cast<std::byte>(token >> (8 * i)));
   }
   ++tokens_;
+}
+
+// Where the next document begins.
+Status TokenStoreWriter::put_start() {
+  const auto start = static_cast<uint64_t>(tokens_);
+  return growing_[std::string(kDocumentsFile)]->append(std::as_bytes(std::span(&start, 1)));
 }
 
 Status TokenStoreWriter::add_document(std::span<const int32_t> tokens,
                                       std::span<const uint8_t> mask) {
   if (tokens.empty()) return invalid_argument("a document of a token store must have a token");
   RETURN_IF_ERROR(check_token_ids(tokens, manifest_.vocab_size));
+  document_.clear();
   if (manifest_.adds_bos) put(manifest_.special_tokens.bos);
   for (const int32_t token : tokens) put(token);
   if (manifest_.adds_eos) put(manifest_.special_tokens.eos);
-  if (options_.loss_mask) {
-    CHECK_MSG(mask.size() == tokens.size(), "a mask has an entry for each token");
-    if (manifest_.adds_bos) mask_.push_back(std::byte{0});
-    for (const uint8_t learned : mask) mask_.push_back(std::byte{learned});
-    if (manifest_.adds_eos) mask_.push_back(std::byte{mask.back()});
-  }
-  starts_.push_back(tokens_);
-  return buffer_.size() >= kBufferBytes ? flush() : Status();
+  ++documents_;
+  RETURN_IF_ERROR(growing_[std::string(kTokensFile)]->append(document_));
+  RETURN_IF_ERROR(put_start());
+  if (!options_.loss_mask) return {};
+  CHECK_MSG(mask.size() == tokens.size(), "a mask has an entry for each token");
+  mask_.clear();
+  if (manifest_.adds_bos) mask_.push_back(std::byte{0});
+  for (const uint8_t learned : mask) mask_.push_back(std::byte{learned});
+  if (manifest_.adds_eos) mask_.push_back(std::byte{mask.back()});
+  return growing_[std::string(kLossMaskFile)]->append(mask_);
 }
 
-Status TokenStoreWriter::flush() {
-  RETURN_IF_ERROR(tokens_file_->append(std::span<const std::byte>(buffer_)));
-  written_.crc32c = crc32c(buffer_, written_.crc32c);
-  written_.size_bytes += buffer_.size();
-  buffer_.clear();
+Status TokenStoreWriter::sync_files() {
+  for (const auto& [name, file] : growing_) {
+    RETURN_IF_ERROR(file->sync());
+    manifest_.files[name] = file->written();
+  }
   return {};
+}
+
+Status TokenStoreWriter::save(const std::string& note) {
+  CHECK(!options_.key.empty());
+  RETURN_IF_ERROR(sync_files());
+  const StoreProgress progress = {.key = options_.key,
+                                  .note = note,
+                                  .tokens = tokens_,
+                                  .documents = documents_,
+                                  .files = manifest_.files};
+  return files_.write_file_atomic(join_path(partial_, kProgressFile), progress.to_text());
 }
 
 Status TokenStoreWriter::write_file(std::string_view name, std::span<const std::byte> bytes) {
@@ -126,22 +160,16 @@ Status TokenStoreWriter::finish(const BuildCounts& counts) {
       str_append(&why, ", ", count, " documents left out (", reason, ")");
     return invalid_argument("the corpus has no text", why, ": ", folder_, " is not made");
   }
-  RETURN_IF_ERROR(flush());
-  RETURN_IF_ERROR(tokens_file_->sync());
-  RETURN_IF_ERROR(tokens_file_->close());
-  manifest_.files[std::string(kTokensFile)] = written_;
-  RETURN_IF_ERROR(write_file(kDocumentsFile, std::as_bytes(std::span(starts_))));
-  if (options_.loss_mask) RETURN_IF_ERROR(write_file(kLossMaskFile, mask_));
-  const std::string_view model = tokenizer_->model();
-  if (!model.empty())
-    RETURN_IF_ERROR(
-        write_file(tokenizer_file(manifest_.tokenizer), std::as_bytes(std::span(model))));
+  RETURN_IF_ERROR(sync_files());
+  for (const auto& [name, file] : growing_) RETURN_IF_ERROR(file->close());
   manifest_.tokens = tokens_;
   manifest_.documents = documents();
   manifest_.counts = counts;
   const std::string text = manifest_.to_text();
   RETURN_IF_ERROR(
       files_.write_file(join_path(partial_, kManifestFile), {std::as_bytes(std::span(text))}));
+  const std::string progress = join_path(partial_, kProgressFile);
+  if (files_.exists(progress)) RETURN_IF_ERROR(files_.remove(progress));
   RETURN_IF_ERROR(files_.sync_dir(partial_));
   return move_into_place();
 }

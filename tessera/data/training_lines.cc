@@ -11,6 +11,7 @@ namespace {
 
 // SentencePiece leaves out sentences above its max_sentence_length.
 constexpr size_t kLongestLine = 32768;
+constexpr int64_t kPacked = 4;  // about how many bytes of text become one
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -25,24 +26,36 @@ uint64_t threshold(int64_t sample_bytes, int64_t total_bytes) {
 
 TrainingLines::TrainingLines(FileSystem& files, std::vector<CorpusFile> corpus,
                              const CorpusOptions& options, int64_t sample_bytes)
-    : reader_(files, corpus), options_(options) {
-  for (const CorpusFile& file : corpus) bytes_total_ += file.size_bytes;
-  threshold_ = threshold(sample_bytes, bytes_total_);
+    : reader_(files, corpus, options), options_(options) {
+  int64_t text_bytes = 0;
+  for (const CorpusFile& file : corpus) {
+    const bool packed =
+        file.format == CorpusFormat::kParquet || unpacked_name(file.path) != file.path;
+    bytes_total_ += file.size_bytes;
+    text_bytes += file.size_bytes * (packed ? kPacked : 1);
+  }
+  threshold_ = threshold(sample_bytes, text_bytes);
 }
 
 bool TrainingLines::next_document() {
-  RawDocument raw;
-  const Result<bool> found = reader_.next(&raw);
-  if (!found.ok()) status_ = found.status();
-  if (!found.ok() || !*found) return false;
-  Result<Document> document = decode_document(std::move(raw), options_);
-  if (!document.ok()) {
-    status_ = document.status();
-    return false;
+  while (true) {
+    RawDocument raw;
+    const Result<bool> found = reader_.next(&raw);
+    if (!found.ok()) status_ = found.status();
+    if (!found.ok() || !*found) return false;
+    std::string reason;
+    Result<Document> document = decode_document(std::move(raw), options_, &reason);
+    if (!document.ok() && options_.skip_bad && !reason.empty()) continue;
+    if (!document.ok()) {
+      status_ = document.status();
+      return false;
+    }
+    const auto bytes = static_cast<int64_t>(document->text.size());
+    if (options_.max_document_bytes > 0 && bytes > options_.max_document_bytes) continue;
+    document_ = *std::move(document);
+    begin_ = 0;
+    return true;
   }
-  document_ = *std::move(document);
-  begin_ = 0;
-  return true;
 }
 
 std::string_view TrainingLines::cut_line() {

@@ -40,6 +40,14 @@ void TokenizerConfig::fields(ConfigFields& f) {
   special_token_fields(special, f);
 }
 
+void document_fields(bool& skip_bad, int64_t& max_document_bytes, ConfigFields& f) {
+  f.field("skip_bad", skip_bad)
+      .help("Leave out, and count, documents that cannot be read, instead of ending at the first.");
+  f.field("max_document_bytes", max_document_bytes)
+      .range(0, int64_t{1} << 40)
+      .help("Leave out, and count, documents with more bytes of text; 0: none.");
+}
+
 void special_token_fields(SpecialTokenNames& names, ConfigFields& f) {
   f.field("bos_token", names.bos)
       .help("Hugging Face: what documents begin with; empty: as tokenizer_config.json says.");
@@ -69,10 +77,11 @@ void DataConfig::fields(ConfigFields& f) {
       .help("Folder of the token store; built from the corpus where it is missing.");
   f.field("corpus", corpus)
       .expands_variables()
-      .help("Text and .jsonl files, folders, or patterns with *, ** and ?.");
+      .help("Text, .jsonl and .parquet files, folders, or patterns with *, ** and ?.");
   f.field("text_key", text_key)
       .not_empty()
-      .help("The key of a JSON line that holds the document's text.");
+      .help("The key of a JSON line, or the column, that holds the document's text.");
+  document_fields(skip_bad, max_document_bytes, f);
   f.section("chat_template", chat_template,
             "how task sft makes text of a JSON line's \"messages\"");
   f.section("tokenizer", tokenizer, "how text becomes tokens when the store is built");

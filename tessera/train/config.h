@@ -43,6 +43,8 @@ struct TokenizerConfig {
   void fields(ConfigFields& f);
 };
 
+/// skip_bad, max_document_bytes.
+void document_fields(bool& skip_bad, int64_t& max_document_bytes, ConfigFields& f);
 /// bos_token, eos_token, pad_token.
 void special_token_fields(SpecialTokenNames& names, ConfigFields& f);
 
@@ -58,7 +60,9 @@ struct DataConfig {
   std::string store;  ///< Folder of the token store.
   std::vector<std::string>
       corpus;  ///< Files, folders or patterns that the store is built from where it is missing.
-  std::string text_key = "text";     ///< Of JSON lines: the key that holds a document's text.
+  std::string text_key = "text";     ///< Of JSON lines and Parquet: what holds a document's text.
+  bool skip_bad = false;             ///< Leave out, and count, documents that cannot be read.
+  int64_t max_document_bytes = 0;    ///< Leave out, and count, longer documents; 0: none.
   ChatTemplateConfig chat_template;  ///< How task sft makes text of conversations.
   TokenizerConfig tokenizer;
   double validation_fraction = 0.02;  ///< Of the documents; they are never trained on.

@@ -13,6 +13,8 @@ BuildOptions build_options(const DataConfig& config, Task task) {
   BuildOptions options;
   options.corpus.paths = config.corpus;
   options.corpus.text_key = config.text_key;
+  options.corpus.skip_bad = config.skip_bad;
+  options.corpus.max_document_bytes = config.max_document_bytes;
   if (task == Task::kSft) options.corpus.chat = config.chat_template;
   options.output = config.store;
   options.tokenizer.kind = config.tokenizer.kind;
@@ -22,24 +24,45 @@ BuildOptions build_options(const DataConfig& config, Task task) {
   return options;
 }
 
+namespace {
+
+// ", 1.2 GiB of 3.4 GiB, 5.6 M tokens, 12.3 MiB/s, 180 s left"
+std::string progress_text(const BuildProgress& now, const BuildProgress& begin, double seconds) {
+  if (now.bytes_total == 0) return "";
+  std::string text = str_cat(", ", bytes_text(static_cast<double>(now.bytes_done)), " of ",
+                             bytes_text(static_cast<double>(now.bytes_total)));
+  if (now.tokens > 0) {
+    str_append(&text, ", ", count_text(static_cast<double>(now.tokens)), " tokens of ",
+               count_text(static_cast<double>(now.documents)), " documents");
+  }
+  const auto done = static_cast<double>(now.bytes_done - begin.bytes_done);
+  if (seconds < 1 || done <= 0) return text;
+  const auto left = static_cast<double>(now.bytes_total - now.bytes_done);
+  absl::StrAppendFormat(&text, ", %s/s, %.0f s left", bytes_text(done / seconds),
+                        left * seconds / done);
+  return text;
+}
+
+}  // namespace
+
 BuildProgressCallback log_build_progress() {
   struct State {
     RealClock clock;
-    std::string phase;
-    absl::Duration next = absl::ZeroDuration();
+    BuildProgress begin;  // the phase's first
+    absl::Duration phase_begin, next;
   };
   return [state = std::make_shared<State>()](const BuildProgress& progress) {
     constexpr absl::Duration kBetweenLines = absl::Seconds(5);
     const absl::Duration now = state->clock.elapsed();
-    if (progress.phase == state->phase && now < state->next) return;
-    state->phase = progress.phase;
-    state->next = now + kBetweenLines;
-    std::string share;
-    if (progress.bytes_total > 0) {
-      share = str_cat(", ", bytes_text(static_cast<double>(progress.bytes_done)), " of ",
-                      bytes_text(static_cast<double>(progress.bytes_total)));
+    const bool new_phase = progress.phase != state->begin.phase;
+    if (!new_phase && now < state->next) return;
+    if (new_phase) {
+      state->begin = progress;
+      state->phase_begin = now;
     }
-    log_info("data: ", progress.phase, share);
+    state->next = now + kBetweenLines;
+    const double seconds = absl::ToDoubleSeconds(now - state->phase_begin);
+    log_info("data: ", progress.phase, progress_text(progress, state->begin, seconds));
   };
 }
 
@@ -78,6 +101,11 @@ std::string build_summary_text(const std::string& folder, const BuildSummary& su
   for (const auto& [reason, count] : manifest.counts.skipped) {
     absl::StrAppendFormat(&text, "; skipped %d documents: %s", count, reason);
   }
+  if (summary.resumed_bytes > 0) {
+    str_append(&text, "; ", bytes_text(static_cast<double>(summary.resumed_bytes)),
+               " of the corpus were done before");
+  }
+  for (const std::string& note : summary.notes) str_append(&text, "\n  skipped ", note);
   return text;
 }
 

@@ -17,8 +17,9 @@ TEST(Install, TheInstalledProgramFindsItsPartsTrainsAndMayBeMoved) {
   const Ended installed = workspace.shell(
       "cmake --install \"${TESSERA_BUILD_DIR:?}\" --prefix \"$PWD/prefix\" --strip");
   ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
-  for (const char* name : {"bin/tessera", "bin/tessera-setup-sdk", "lib/tessera/pjrt_cpu.so",
-                           "share/tessera/recipes/quickstart.yaml", "share/doc/tessera/README.md"})
+  for (const char* name : {"bin/tessera", "bin/tessera-setup-sdk", "bin/tessera-setup-arrow",
+                           "lib/tessera/pjrt_cpu.so", "share/tessera/recipes/quickstart.yaml",
+                           "share/doc/tessera/README.md"})
     EXPECT_TRUE(std::filesystem::exists(workspace.path("prefix") + "/" + name)) << name;
 
   // Moved, so that nothing can be found by a path that was written down; and out of the build's
