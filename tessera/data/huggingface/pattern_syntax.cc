@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "tessera/data/huggingface/unicode_additions.h"
@@ -81,28 +82,46 @@ class Translator {
 
   Status next() {
     const char c = peek();
+    if (caseless() && (c == '[' || c == '.')) return unsupported("a set inside (?i: )");
     if (c == '\\') return escape();
     if (c == '[') return character_class();
     if (c == '(') return open_group();
+    if (c == ')' && !caseless_.empty()) caseless_.pop_back();
     if (c == '{') return braces();
     if (c == '^' || c == '$') return unsupported(str_cat("the anchor ", std::string(1, c)));
     if (std::string_view(")|?*+.").find(c) != std::string_view::npos) {
+      letter_ = 0;
       out_.push_back(c);
       ++at_;
       return {};
     }
     ASSIGN_OR_RETURN(const uint32_t character, take_character());
+    return literal(character);
+  }
+
+  bool caseless() const { return !caseless_.empty() && caseless_.back(); }
+
+  // Without regard to case Oniguruma takes two letters for one, such as ss for \u00DF; PCRE2 does
+  // not.
+  Status literal(uint32_t character) {
+    if (caseless()) {
+      if (character >= 0x80) return unsupported("a character outside ASCII inside (?i: )");
+      const auto lower = static_cast<char>(std::tolower(static_cast<int>(character)));
+      for (const std::string_view pair : {"ss", "st", "ff", "fi", "fl"}) {
+        if (letter_ == pair[0] && lower == pair[1])
+          return unsupported(str_cat("the letters ", pair, " inside (?i: )"));
+      }
+      letter_ = lower;
+    }
     out_ += escaped(character);
     return {};
   }
 
   Status escape() {
     ASSIGN_OR_RETURN(const Escape found, take_escape());
-    if (found.character.has_value()) {
-      out_ += escaped(*found.character);
-    } else {
-      str_append(&out_, found.negated ? "[^" : "[", found.set, "]");
-    }
+    if (found.character.has_value()) return literal(*found.character);
+    if (caseless()) return unsupported("a set inside (?i: )");
+    str_append(&out_, found.negated ? "[^" : "[", found.set, "]");
     return {};
   }
 
@@ -182,10 +201,14 @@ class Translator {
          {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"}) {
       if (!take(open)) continue;
       out_ += open;
+      caseless_.push_back(open == "(?i:" || (open != "(?-i:" && caseless()));
+      letter_ = 0;
       return {};
     }
     if (peek(1) == '?' || peek(1) == '*') return unsupported("a group of another kind");
     out_ += "(?:";  // what a group matched is never asked for
+    caseless_.push_back(caseless());
+    letter_ = 0;
     ++at_;
     return {};
   }
@@ -258,6 +281,8 @@ class Translator {
   const std::string_view pattern_;
   size_t at_ = 0;
   std::string out_;
+  std::vector<bool> caseless_;  // of each open group
+  char letter_ = 0;             // the literal before, in a group without regard to case
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ TEST(PatternTest, MeansWhatOnigurumaMeans) {
   EXPECT_TRUE(matches(R"(\p{Han}+)", "\u65e5\U0002EBF0"));
   EXPECT_FALSE(matches(R"(\p{Han})", "\u3001")) << "not of the script, only used with it";
   EXPECT_TRUE(matches(R"((?i:'s|'T)+)", "'S't'\u017f"));
+  EXPECT_TRUE(matches(R"((?i:(?-i:[s])s|x)[a]ss)", "sSass"));
   EXPECT_TRUE(matches(R"([!-/\-\]\\a-c#]+)", "!,-]\\b#"));
   EXPECT_TRUE(matches(R"(a{,2}b{2,}(c|d)\x{41}\u0042{x}#)", "aabbbdAB{x}#"));
   EXPECT_TRUE(matches(R"(. .)", "\u65e5 \r"));
@@ -55,6 +56,10 @@ TEST(PatternTest, WhatIsNotSupportedIsNamedWithItsPlace) {
   EXPECT_THAT(error("[a"), HasSubstr("without an end"));
   EXPECT_THAT(error("(?<name>a)"), HasSubstr("group of another kind"));
   EXPECT_THAT(error("a{2}+"), HasSubstr("repetition"));
+  EXPECT_THAT(error("(?i:a[b])"), HasSubstr("set inside (?i: )"));
+  EXPECT_THAT(error(R"((?i:(\p{L})))"), HasSubstr("set inside (?i: )"));
+  EXPECT_THAT(error("(?i:S(?:a|sS))"), HasSubstr("letters ss"));
+  EXPECT_THAT(error("(?i:\u00e9)"), HasSubstr("outside ASCII"));
   EXPECT_THAT(error("\xFF"), HasSubstr("UTF-8"));
   EXPECT_THAT(std::string(Pattern::compile("(").status().message()), HasSubstr("byte 1"));
 }
