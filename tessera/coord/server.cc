@@ -1,18 +1,13 @@
 #include "tessera/coord/server.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
-#include <sys/resource.h>
 
 #include <atomic>
 #include <random>
 
 #include "tessera/base/log.h"
 #include "tessera/coord/coord.grpc.pb.h"
-#include "tessera/coord/grpc_credentials_internal.h"
-#include "tessera/coord/listener_internal.h"
+#include "tessera/coord/grpc_serving_internal.h"
 #include "tessera/coord/loop_internal.h"
 #include "tessera/coord/mtls_watch.h"
 
@@ -71,13 +66,6 @@ uint64_t random_id() {
   return id ? id : 1;
 }
 
-void raise_open_files_limit() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // Reads the journal into the state. A journal of a run that has ended is begun anew.
 Result<std::unique_ptr<State>> restored(const StateOptions& options, Journal* journal,
                                         const Clock& clock) {
@@ -111,13 +99,11 @@ Result<std::unique_ptr<State>> restored(const StateOptions& options, Journal* jo
 
 class GrpcServer final : public Server {
  public:
+  // Calls that are still under way end before the loop that they refer to goes.
   ~GrpcServer() override {
-    if (listener_) listener_->stop();
+    if (serving_) serving_->stop_listening();
     if (loop_) loop_->stop();
-    if (server_) {
-      server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-      server_->Wait();
-    }
+    serving_.reset();
   }
 
   Status begin(const ServerOptions& options, FileSystem& files, const Clock& clock) {
@@ -129,12 +115,13 @@ class GrpcServer final : public Server {
                               absl::FormatDuration(options.heartbeat_timeout),
                               "; required: at least 100ms");
     }
-    RETURN_IF_ERROR(options.mtls.check_files());
-    ASSIGN_OR_RETURN(const HostPort address, parse_host_port(options.bind));
-    quiet_grpc();
-    raise_open_files_limit();
-    ASSIGN_OR_RETURN(listener_,
-                     Listener::open(address, static_cast<size_t>(options.max_connections)));
+    constexpr int64_t kOverhead = int64_t{1} << 20;
+    ASSIGN_OR_RETURN(
+        serving_, GrpcServing::listen({.name = "coordinator",
+                                       .bind = options.bind,
+                                       .max_connections = options.max_connections,
+                                       .max_request_bytes = options.max_value_bytes + kOverhead,
+                                       .mtls = options.mtls}));
     std::unique_ptr<Journal> journal;
     if (!options.journal.empty()) {
       ASSIGN_OR_RETURN(journal, Journal::open(files, options.journal));
@@ -147,10 +134,12 @@ class GrpcServer final : public Server {
     ASSIGN_OR_RETURN(std::unique_ptr<State> state, restored(state_options, journal.get(), clock));
     loop_ = std::make_unique<Loop>(std::move(state), std::move(journal), clock);
     service_ = std::make_unique<Service>(*loop_);
-    return serve(options);
+    RETURN_IF_ERROR(serving_->serve(*service_));
+    watch_ = std::make_unique<MtlsWatch>(options.mtls);
+    return absl::OkStatus();
   }
 
-  int port() const override { return listener_->port(); }
+  int port() const override { return serving_->port(); }
   int alive() const override { return loop_->alive(); }
   bool all_gone() const override { return loop_->all_gone(); }
   Status failure() const override { return loop_->failure(); }
@@ -160,45 +149,9 @@ class GrpcServer final : public Server {
   }
 
  private:
-  Status serve(const ServerOptions& options) {
-    constexpr int64_t kOverhead = int64_t{1} << 20;
-    constexpr int kConcurrentCalls = 256;
-    constexpr int64_t kMemory = int64_t{2} << 30;
-    grpc::ServerBuilder builder;
-    builder.RegisterService(service_.get());
-    builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_value_bytes + kOverhead));
-    builder.SetMaxSendMessageSize(-1);
-    grpc::ResourceQuota quota("coordinator");
-    quota.Resize(kMemory);
-    builder.SetResourceQuota(quota);
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kConcurrentCalls);
-    // A connection that says nothing is closed.
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-    // One whose other end has gone without a word is noticed, and clients may look as well.
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, 16 << 10);
-    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        server_credentials(options.mtls));
-    server_ = builder.BuildAndStart();
-    if (!server_) return internal_error("gRPC cannot start a server");
-    listener_->start([this](int socket) {
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-      connection.fd = socket;
-      acceptor_->HandleNewConnection(&connection);
-    });
-    watch_ = std::make_unique<MtlsWatch>(options.mtls);
-    return absl::OkStatus();
-  }
-
-  std::unique_ptr<Listener> listener_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<Service> service_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<GrpcServing> serving_;
   std::unique_ptr<MtlsWatch> watch_;
 };
 
