@@ -55,6 +55,8 @@ Status FileSystem::write_file(const std::string& path,
 
 bool FileSystem::renames_folders(const std::string&) const { return true; }
 
+bool FileSystem::another_copy(const std::string&) { return false; }
+
 Status FileSystem::create_once(const std::string& path, std::string_view text) {
   if (exists(path)) return absl::AlreadyExistsError(str_cat(path, ": is there already"));
   RETURN_IF_ERROR(write_file(path, {std::as_bytes(std::span(text))}));

@@ -82,6 +82,9 @@ class FileSystem {
   /// Discards what writers that died left under a directory and that no list() shows: parts of
   /// files never closed.
   virtual Status discard_unfinished(const std::string& path);
+  /// To be called when what was read of a file is damaged: true when there is another copy of it,
+  /// which is what is opened by that path from now on.
+  virtual bool another_copy(const std::string& path);
 
   // What follows is made from the above, so an injected fault strikes inside it too.
 

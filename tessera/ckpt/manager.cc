@@ -120,42 +120,64 @@ Status CheckpointManager::check(int64_t step, CheckDepth depth) const {
   return open_checked(step, depth).status();
 }
 
-Result<LatestCheckpoint> CheckpointManager::find_latest(const WhyNot& why_not) const {
+Result<LatestCheckpoint> CheckpointManager::find_latest(
+    std::span<const CheckpointManager* const> tiers, const WhyNot& why_not) {
   LatestCheckpoint latest;
-  ASSIGN_OR_RETURN(const Folders found, folders());
-  for (const FileInfo& entry : found.leftovers) {
-    latest.skipped.push_back(
-        {join_path(directory_, entry.name),
-         entry.name.ends_with(kDeletedSuffix) ? "was being deleted" : "was never completed"});
+  std::vector<std::pair<int64_t, const CheckpointManager*>> steps;
+  for (const CheckpointManager* tier : tiers) {
+    ASSIGN_OR_RETURN(const Folders found, tier->folders());
+    for (const FileInfo& entry : found.leftovers) {
+      latest.skipped.push_back(
+          {join_path(tier->directory_, entry.name),
+           entry.name.ends_with(kDeletedSuffix) ? "was being deleted" : "was never completed"});
+    }
+    for (const int64_t step : found.steps) steps.emplace_back(step, tier);
   }
-  const std::vector<int64_t>& steps = found.steps;
-  for (size_t i = steps.size(); i-- > 0;) {
-    ASSIGN_OR_RETURN(const std::optional<std::string> reason, why_not(steps[i]));
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [step, tier] : steps) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> reason, why_not(*tier, step));
     if (!reason) {
-      latest.step = steps[i];
+      latest.step = step;
       break;
     }
-    latest.skipped.push_back({checkpoint_folder(directory_, steps[i]), *reason});
+    latest.skipped.push_back({checkpoint_folder(tier->directory_, step), *reason});
   }
   return latest;
 }
 
 Result<LatestCheckpoint> CheckpointManager::latest(CheckDepth depth) const {
-  return find_latest([&](int64_t step) { return reason_of(check(step, depth)); });
+  const CheckpointManager* const self = this;
+  return find_latest({&self, 1}, [&](const CheckpointManager& manager, int64_t step) {
+    return reason_of(manager.check(step, depth));
+  });
+}
+
+Result<std::optional<std::string>> CheckpointManager::why_not_read(
+    int64_t step, const std::function<Status(const CheckpointReader& reader)>& read) const {
+  const auto reader = open_checked(step, CheckDepth::kMetadata);
+  if (!reader.ok()) return reason_of(reader.status());
+  const Status status = read(**reader);
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  if (status.ok()) return std::nullopt;
+  // All that is damaged, as latest() says it, and not only what was met first.
+  const Status all = check(step, CheckDepth::kContents);
+  return reason_of(all.ok() ? status : all);
 }
 
 Result<LatestCheckpoint> CheckpointManager::read_latest(
     const std::function<Status(const CheckpointReader& reader)>& read) const {
-  return find_latest([&](int64_t step) -> Result<std::optional<std::string>> {
-    const auto reader = open_checked(step, CheckDepth::kMetadata);
-    if (!reader.ok()) return reason_of(reader.status());
-    const Status status = read(**reader);
-    if (!status.ok() && !absl::IsDataLoss(status)) return status;
-    if (status.ok()) return std::nullopt;
-    // All that is damaged, as latest() says it, and not only what was met first.
-    const Status all = check(step, CheckDepth::kContents);
-    return reason_of(all.ok() ? status : all);
-  });
+  const CheckpointManager* const self = this;
+  return tessera::read_latest({&self, 1}, read);
+}
+
+Result<LatestCheckpoint> read_latest(
+    std::span<const CheckpointManager* const> tiers,
+    const std::function<Status(const CheckpointReader& reader)>& read) {
+  return CheckpointManager::find_latest(
+      tiers, [&](const CheckpointManager& tier, int64_t step) {
+        return tier.why_not_read(step, read);
+      });
 }
 
 std::optional<int64_t> CheckpointManager::good_before(int64_t step, CheckDepth depth) const {
@@ -270,7 +292,8 @@ Result<std::vector<int64_t>> CheckpointManager::surplus() const {
     if (good < retention_.keep_last) {
       // The first good one is read in full: with it as the only reason others are let go, it has to
       // be.
-      if (check(step, good == 0 ? CheckDepth::kContents : CheckDepth::kFiles).ok()) ++good;
+      const CheckDepth depth = good == 0 ? CheckDepth::kContents : CheckDepth::kFiles;
+      if (retention_.parts || check(step, depth).ok()) ++good;
       continue;
     }
     if (retention_.keep_every_steps > 0 && step % retention_.keep_every_steps == 0) continue;

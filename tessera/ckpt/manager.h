@@ -30,6 +30,8 @@ struct RetentionPolicy {
   /// Among a manifest's metrics; less is better. A checkpoint without it is worse than all with it,
   /// of equal ones the newer is the better.
   std::string best_metric = "eval_loss";
+  /// The folder holds parts of checkpoints (spread_files.h), which cannot be found good here.
+  bool parts = false;
 
   Status validate() const;
 };
@@ -106,10 +108,19 @@ class CheckpointManager {
     std::vector<FileInfo> leftovers;  // of saves and removals that died
   };
   Result<Folders> folders() const;
+  friend Result<LatestCheckpoint> read_latest(
+      std::span<const CheckpointManager* const> tiers,
+      const std::function<Status(const CheckpointReader& reader)>& read);
   /// Tries the checkpoints, the newest first, until `why_not` has nothing against one; its errors
   /// end the search.
-  using WhyNot = std::function<Result<std::optional<std::string>>(int64_t step)>;
-  Result<LatestCheckpoint> find_latest(const WhyNot& why_not) const;
+  using WhyNot = std::function<Result<std::optional<std::string>>(const CheckpointManager& tier,
+                                                                  int64_t step)>;
+  static Result<LatestCheckpoint> find_latest(std::span<const CheckpointManager* const> tiers,
+                                              const WhyNot& why_not);
+  /// Whether `read` can do without the step, and why; an error when nothing is to be tried any
+  /// more.
+  Result<std::optional<std::string>> why_not_read(
+      int64_t step, const std::function<Status(const CheckpointReader& reader)>& read) const;
   /// The steps among `candidates`, ascending, that keep_best keeps.
   std::vector<int64_t> best_of(std::span<const int64_t> candidates) const;
   Status remove(int64_t step) const;
@@ -120,5 +131,11 @@ class CheckpointManager {
   const RetentionPolicy retention_;
   const std::unique_ptr<ThreadPool> pool_;
 };
+
+/// CheckpointManager::read_latest() over several folders of one run's checkpoints: the newest of
+/// all is tried first, and of one step that of the folder named first.
+Result<LatestCheckpoint> read_latest(
+    std::span<const CheckpointManager* const> tiers,
+    const std::function<Status(const CheckpointReader& reader)>& read);
 
 }  // namespace tessera

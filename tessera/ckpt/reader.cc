@@ -109,11 +109,14 @@ Status CheckpointReader::read_chunk(const ArrayRecord& record, const Dims& index
                                     const RegionRead& region) const {
   const ArraySpec& spec = record.spec;
   const size_t chunk = static_cast<size_t>(linear_index(index, spec.grid()));
-  int64_t read = 0;
-  const Status status =
-      read_chunk_file(files_, ChunkFile{&record, chunk}.path(folder_), spec, spec.chunk_box(index),
-                      record.stored(chunk), {region.box, region.out.data()}, &read);
-  bytes_read_ += read;
+  const std::string path = ChunkFile{&record, chunk}.path(folder_);
+  Status status;
+  do {
+    int64_t read = 0;
+    status = read_chunk_file(files_, path, spec, spec.chunk_box(index), record.stored(chunk),
+                             {region.box, region.out.data()}, &read);
+    bytes_read_ += read;
+  } while (absl::IsDataLoss(status) && files_.another_copy(path));
   return status;
 }
 

@@ -53,12 +53,16 @@ struct SaveResult {
 class SaveGroup {
  public:
   virtual ~SaveGroup() = default;
-  /// Exactly one does: it makes the folder and commits (CheckpointWriter).
-  virtual bool leads() const = 0;
+  virtual int process() const = 0;
+  virtual int processes() const = 0;
+  /// Exactly one does, process 0: it makes the folder and commits (CheckpointWriter).
+  bool leads() const { return process() == 0; }
   /// OK where every process brings OK. Else, on all, the error of one that does not.
   virtual Status agree(const std::string& what, const Status& own) = 0;
   /// Every process's text, on the one that leads; an empty list on the others.
   virtual Result<std::vector<std::string>> gather(const std::string& text) = 0;
+  /// Every process's text, on all; the first is that of the one that leads.
+  virtual Result<std::vector<std::string>> gather_everywhere(const std::string& text) = 0;
 };
 
 /// Saves in the background: one save at a time, written by several threads.
@@ -72,6 +76,17 @@ class CheckpointSaver {
     /// The processes that save the state together; null: this one alone. Outlives the saver, whose
     /// thread calls it.
     SaveGroup* group = nullptr;
+    /// Each process commits a folder of its own, with its shards and the manifest of all: a
+    /// checkpoint that is spread over folders which no other process sees (spread_files.h). The
+    /// manager's retention has `parts` set then.
+    bool spread = false;
+    /// Of a spread checkpoint: where this process's shards go a second time, into the folder of
+    /// another one. Unset: nowhere.
+    struct SecondCopy {
+      FileSystem* files = nullptr;  // outlives the saver
+      std::string directory;
+    };
+    std::optional<SecondCopy> second_copy;
     /// A shard with an element that is infinite or not a number fails the save: such a state is of
     /// no use to go on from, and must not take the place of a good one.
     bool refuse_not_finite = false;
@@ -98,10 +113,14 @@ class CheckpointSaver {
  private:
   SaveResult run(const SaveRequest& request);
   Status write(const SaveRequest& request, SaveResult* result);
+  /// Here, and into the second copy where there is one.
   Status write_shards(const SaveRequest& request, CheckpointWriter& writer);
-  /// Hands what was written here to the one that commits.
-  Status collect(CheckpointWriter& writer);
-  bool leads() const { return options_.group == nullptr || options_.group->leads(); }
+  /// Hands what was written here to the one that commits, or to all.
+  Status collect(CheckpointWriter& writer, Manifest* manifest);
+  Status collect_everywhere(CheckpointWriter& writer, Manifest* manifest);
+  double share_here() const;
+  bool leads_group() const { return options_.group == nullptr || options_.group->leads(); }
+  bool commits() const { return options_.spread || leads_group(); }
   /// With the group; alone, `own`.
   Status agree(const std::string& what, const Status& own);
 

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <latch>
 #include <limits>
 
 #include "tessera/ckpt/finite.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ckpt/save_group_testing.h"
 #include "tessera/ckpt/staging_pool.h"
 #include "tessera/ckpt/testing.h"
 
@@ -68,44 +68,6 @@ TEST_F(SaverTest, ASecondSaveWaitsForTheFirst) {
   EXPECT_EQ(commits, 2);
 }
 
-// Processes played by threads that meet in memory.
-class Room {
- public:
-  explicit Room(int processes) : texts_(processes), meeting_(processes) {}
-  std::vector<std::string> meet(int process, const std::string& text) {
-    texts_[process] = text;
-    meeting_.arrive_and_wait();
-    std::vector<std::string> all = texts_;
-    meeting_.arrive_and_wait();  // nobody writes the next text before all have read this one
-    return all;
-  }
-
- private:
-  std::vector<std::string> texts_;
-  std::barrier<> meeting_;
-};
-
-class RoomGroup : public SaveGroup {
- public:
-  RoomGroup(Room& room, int process) : room_(room), process_(process) {}
-  bool leads() const override { return process_ == 0; }
-  Status agree(const std::string& what, const Status& own) override {
-    for (const std::string& error : room_.meet(process_, std::string(own.message()))) {
-      if (!error.empty()) return data_loss(what, ": ", error);
-    }
-    return absl::OkStatus();
-  }
-  Result<std::vector<std::string>> gather(const std::string& text) override {
-    std::vector<std::string> all = room_.meet(process_, text);
-    if (!leads()) all.clear();
-    return all;
-  }
-
- private:
-  Room& room_;
-  const int process_;
-};
-
 // Saves one state from three processes, each every third shard; how that went for each of them.
 // `spoil` may make one's save fail before the commit.
 std::vector<SaveResult> save_from_three(const CheckpointManager& manager, const Clock& clock,
@@ -115,10 +77,7 @@ std::vector<SaveResult> save_from_three(const CheckpointManager& manager, const 
   std::vector<Thread> processes;
   for (int process = 0; process < 3; ++process) {
     processes.emplace_back("process", [&, process] {
-      SaveRequest request = sample::request(5, sample::few_specs());
-      std::vector<HostShard> own;
-      for (size_t i = process; i < request.shards.size(); i += 3) own.push_back(request.shards[i]);
-      request.shards = std::move(own);
+      SaveRequest request = share_of(sample::request(5, sample::few_specs()), process, 3);
       RoomGroup group(room, process);
       CheckpointSaver saver(
           manager, clock, {.threads = 2, .group = &group, .before_commit = [&](CheckpointWriter&) {

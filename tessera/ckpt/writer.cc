@@ -89,8 +89,10 @@ Status CheckpointWriter::make_folder() {
     return absl::AlreadyExistsError(str_cat(folder, ": this step is saved already"));
   }
   RETURN_IF_ERROR(files_.remove_tree(temporary_));  // of a run that died
-  int64_t needed = 0;
-  for (const auto& [name, array] : arrays_) needed += needed_bytes(array.record.spec);
+  double all = 0;
+  for (const auto& [name, array] : arrays_)
+    all += static_cast<double>(needed_bytes(array.record.spec));
+  const auto needed = static_cast<int64_t>(all * std::min(options_.share, 1.0));
   ASSIGN_OR_RETURN(const int64_t free, files_.free_bytes(directory_));
   if (free < needed) {
     return absl::ResourceExhaustedError(str_cat(directory_, ": a checkpoint needs ", needed,

@@ -47,6 +47,8 @@ class CheckpointWriter {
     /// Its threads write and sync the metadata; without one, the caller's does. Must outlive the
     /// writer.
     ThreadPool* pool = nullptr;
+    /// The part of the arrays that comes to this folder: that much of the disk must be free.
+    double share = 1;
   };
 
   /// `arrays` is the whole state, the same in every process. ALREADY_EXISTS when the step is there;

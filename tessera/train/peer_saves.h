@@ -14,13 +14,15 @@ namespace tessera {
 class PeerSaves : public SaveGroup {
  public:
   explicit PeerSaves(const Peers& peers) : peers_(peers.again("save")) {}
-  bool leads() const override { return peers_->leads(); }
+  int process() const override { return peers_->process(); }
+  int processes() const override { return peers_->count(); }
   Status agree(const std::string& what, const Status& own) override {
     return peers_->agree(what, own);
   }
   Result<std::vector<std::string>> gather(const std::string& text) override {
     return peers_->gather(text);
   }
+  Result<std::vector<std::string>> gather_everywhere(const std::string& text) override;
 
  private:
   std::unique_ptr<Peers> peers_;
