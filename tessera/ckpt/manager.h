@@ -96,6 +96,8 @@ class CheckpointManager {
   /// loses its manifest first, so that none is ever seen in part. Damaged ones newer than those do
   /// not count, and stay. Returns the removed steps.
   Result<std::vector<int64_t>> prune() const;
+  /// Removes a step, good or not, the way that prune() does.
+  Status remove(int64_t step) const;
   /// What prune() would remove now, the newest first.
   Result<std::vector<int64_t>> surplus() const;
 
@@ -123,7 +125,6 @@ class CheckpointManager {
       int64_t step, const std::function<Status(const CheckpointReader& reader)>& read) const;
   /// The steps among `candidates`, ascending, that keep_best keeps.
   std::vector<int64_t> best_of(std::span<const int64_t> candidates) const;
-  Status remove(int64_t step) const;
   std::string hint(int64_t damaged_step) const;
 
   FileSystem& files_;

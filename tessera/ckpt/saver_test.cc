@@ -216,6 +216,25 @@ TEST(StagingPool, GivesABlockBackToTheNextOneOfItsSize) {
   EXPECT_EQ(pool.reserved_bytes(), 250);
 }
 
+TEST(StagingPool, PinsEachBlockOnceForAsLongAsItIsThere) {
+  std::vector<std::span<std::byte>> pinned;
+  int unpinned = 0;
+  {
+    StagingPool pool([&](std::span<std::byte> block) {
+      pinned.push_back(block);
+      return std::shared_ptr<const void>(&pinned, [&](const void*) { ++unpinned; });
+    });
+    const std::byte* const address = pool.take(100).get();
+    EXPECT_EQ(pool.take(100).get(), address);
+    const auto other = pool.take(7);
+    ASSERT_EQ(pinned.size(), 2);
+    EXPECT_EQ(pinned[0].data(), address);
+    EXPECT_EQ(pinned[0].size(), 100);
+    EXPECT_EQ(unpinned, 0);
+  }
+  EXPECT_EQ(unpinned, 2);
+}
+
 TEST(StagingPool, IsOutlivedByItsBlocks) {
   auto pool = std::make_unique<StagingPool>();
   const auto block = pool->take(4);

@@ -4,17 +4,28 @@
 #include <mutex>
 
 namespace tessera {
+namespace {
 
-struct StagingPool::State {
-  mutable std::mutex mutex;
-  std::multimap<size_t, std::unique_ptr<std::byte[]>> free;  // by size; guarded by mutex
-  int64_t reserved_bytes = 0;                                // guarded by mutex
+struct Block {
+  std::unique_ptr<std::byte[]> memory;
+  std::shared_ptr<const void> pinned;  // last: goes before the memory
 };
 
-StagingPool::StagingPool() : state_(std::make_shared<State>()) {}
+}  // namespace
+
+struct StagingPool::State {
+  Pin pin;
+  mutable std::mutex mutex;
+  std::multimap<size_t, Block> free;  // by size; guarded by mutex
+  int64_t reserved_bytes = 0;         // guarded by mutex
+};
+
+StagingPool::StagingPool(Pin pin) : state_(std::make_shared<State>()) {
+  state_->pin = std::move(pin);
+}
 
 std::shared_ptr<std::byte[]> StagingPool::take(size_t bytes) {
-  std::unique_ptr<std::byte[]> block;
+  Block block;
   {
     const std::lock_guard lock(state_->mutex);
     // Only of the same size: the arrays of a run's state do not change.
@@ -25,10 +36,15 @@ std::shared_ptr<std::byte[]> StagingPool::take(size_t bytes) {
       state_->reserved_bytes += static_cast<int64_t>(bytes);
     }
   }
-  if (!block) block = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  return {block.release(), [state = state_, bytes](std::byte* returned) {
+  if (!block.memory) {
+    block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    if (state_->pin && bytes > 0) block.pinned = state_->pin({block.memory.get(), bytes});
+  }
+  std::byte* const memory = block.memory.get();
+  return {memory, [state = state_, bytes,
+                   held = std::make_shared<Block>(std::move(block))](std::byte*) {
             const std::lock_guard lock(state->mutex);
-            state->free.emplace(bytes, returned);
+            state->free.emplace(bytes, std::move(*held));
           }};
 }
 

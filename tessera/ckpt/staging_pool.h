@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 
 namespace tessera {
 
@@ -12,7 +14,10 @@ namespace tessera {
 /// once. Safe for any thread. Blocks may outlive the pool.
 class StagingPool {
  public:
-  StagingPool();
+  /// Makes a new block's memory ready for copies by devices; what it returns is destroyed before
+  /// the memory is freed. Null where there is nothing to do.
+  using Pin = std::function<std::shared_ptr<const void>(std::span<std::byte> block)>;
+  explicit StagingPool(Pin pin = {});
 
   /// `bytes` bytes, undefined; they come back when their last owner lets go of them.
   std::shared_ptr<std::byte[]> take(size_t bytes);

@@ -143,6 +143,8 @@ class TrainCommand : public Command {
         .gemm_peak_folder = cache.ok() ? join_path(*cache, "gemm_peaks") : "",
         .stop_requested = [&] { return guard.interrupted(); },
         .peers = &processes->peers(),
+        .network = {.coordinator = cluster ? cluster->coordinator : "",
+                    .mtls = cluster_config.mtls},
         .watch = &processes->watch()};
     const Result<TrainOutcome> trained = train(config, environment);
     if (!trained.ok()) {

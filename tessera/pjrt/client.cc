@@ -80,6 +80,20 @@ Status Client::update_processes(std::span<const ProcessState> states) const {
   return PJRT_CALL(handle_->api, PJRT_Client_UpdateGlobalProcessInfo, args);
 }
 
+Result<std::shared_ptr<const void>> Client::pin(std::span<std::byte> memory) const {
+  PJRT_ARGS(PJRT_Client_DmaMap, args);
+  args.client = handle_->client;
+  args.data = memory.data();
+  args.size = memory.size();
+  RETURN_IF_ERROR(PJRT_CALL(handle_->api, PJRT_Client_DmaMap, args));
+  return std::shared_ptr<const void>(memory.data(), [handle = handle_](const void* data) {
+    PJRT_ARGS(PJRT_Client_DmaUnmap, args);
+    args.client = handle->client;
+    args.data = const_cast<void*>(data);
+    (void)PJRT_CALL(handle->api, PJRT_Client_DmaUnmap, args);
+  });
+}
+
 Status Client::list_devices() {
   PJRT_ARGS(PJRT_Client_Devices, args);
   args.client = handle_->client;

@@ -72,6 +72,11 @@ class Client {
   /// buffer's own memory.
   Result<Buffer> to_device(std::shared_ptr<const HostArray> array, const Device& device) const;
 
+  /// Tells the devices of memory of the host that copies from them will go to, so that they can
+  /// write there themselves, until what is returned is destroyed: before `memory` is freed.
+  /// UNIMPLEMENTED where the plugin has nothing of that kind, as on the CPU.
+  Result<std::shared_ptr<const void>> pin(std::span<std::byte> memory) const;
+
   /// Compiles a module in StableHLO, as text or bytecode.
   Result<Executable> compile(std::string_view module, const CompileOptions& options) const;
   /// Loads what Executable::serialize() gave, for the same plugin version and devices.

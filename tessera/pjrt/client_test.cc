@@ -67,6 +67,17 @@ class ClientTest : public ::testing::Test {
   Client* client_ = nullptr;
 };
 
+TEST_F(ClientTest, PinsHostMemoryWhereThePluginKnowsHow) {
+  std::vector<std::byte> memory(4096);
+  const auto pinned = client_->pin(memory);
+  if (!pinned.ok()) {
+    EXPECT_EQ(pinned.status().code(), absl::StatusCode::kUnimplemented) << pinned.status();
+    return;
+  }
+  EXPECT_NE(*pinned, nullptr);
+  EXPECT_FALSE(client_->pin(memory).ok()) << "it is pinned already";
+}
+
 TEST_F(ClientTest, DescribesItsDevices) {
   EXPECT_EQ(client_->platform_name(), "cpu");
   ASSERT_EQ(client_->devices().size(), static_cast<size_t>(testing::kTestDevices));

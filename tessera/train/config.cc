@@ -135,6 +135,31 @@ void CheckpointConfig::fields(ConfigFields& f) {
       .help(
           "Folder of a run or of one checkpoint, or s3://bucket/folder, whose weights this run "
           "begins with.");
+  f.section("local", local, "a second, quick place for checkpoints, on each process's own machine");
+}
+
+void LocalCheckpointConfig::fields(ConfigFields& f) {
+  f.field("directory", directory)
+      .expands_variables()
+      .help(
+          "A folder on each process's own machine, as in /dev/shm, where its shards are kept; "
+          "empty: none. A run goes on from the newest checkpoint there or in "
+          "checkpoint.directory.");
+  f.field("interval", interval).at_least(1).help("Steps between checkpoints there.");
+  f.field("keep", keep).at_least(1).help("How many of the newest to keep there.");
+  f.field("second_copy", second_copy)
+      .help("Keep each shard in the folder of another process as well: one machine may be lost.");
+  f.field("address", address)
+      .help(
+          "By which the other processes reach this one for that; empty: that of the interface "
+          "towards the coordinator.");
+}
+
+Status LocalCheckpointConfig::validate() const {
+  if (!directory.starts_with("s3://")) return absl::OkStatus();
+  return invalid_argument("checkpoint.local.directory is ", directory,
+                          "; it must be a folder of each process's own machine, such as one in "
+                          "/dev/shm: an object store is for checkpoint.directory");
 }
 
 void LoggingConfig::fields(ConfigFields& f) {

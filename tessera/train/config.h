@@ -74,6 +74,19 @@ struct DataConfig {
   void fields(ConfigFields& f);
 };
 
+/// The near tier of a run's checkpoints (local_tier.h).
+struct LocalCheckpointConfig {
+  std::string directory;  ///< Empty: no such tier.
+  int64_t interval = 50;
+  int64_t keep = 2;
+  bool second_copy = true;
+  std::string address;  ///< Empty: that of the interface towards the coordinator.
+
+  bool enabled() const { return !directory.empty(); }
+  void fields(ConfigFields& f);
+  Status validate() const;
+};
+
 struct CheckpointConfig {
   bool enabled = true;
   std::string directory;  ///< Empty: checkpoints/ in the output directory; may be s3://bucket/key.
@@ -91,6 +104,7 @@ struct CheckpointConfig {
   int64_t zstd_level = 0;  ///< 0: not compressed
   std::string
       initialize_from;  ///< A run's folder or a checkpoint's, whose weights a run begins with.
+  LocalCheckpointConfig local;
 
   void fields(ConfigFields& f);
 };

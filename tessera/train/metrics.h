@@ -43,6 +43,7 @@ struct EvalMetrics {
 /// One checkpoint, once it was written. Times are in seconds.
 struct SaveMetrics {
   int64_t step = 0;
+  bool is_local = false;     ///< In checkpoint.local.directory.
   int64_t bytes = 0;         ///< On disk.
   double ready_seconds = 0;  ///< The loop waited for the state: time of training, not of saving.
   double stall_seconds = 0;  ///< The loop stood still for it: waited for a save before, and copied.

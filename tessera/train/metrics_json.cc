@@ -62,6 +62,7 @@ class JsonSink : public MetricsSink {
 
   Status save(const SaveMetrics& metrics) override {
     Json line = begin(metrics.step);
+    line["save_tier"] = metrics.is_local ? "local" : "durable";
     line["save_bytes"] = metrics.bytes;
     line["save_ready_seconds"] = metrics.ready_seconds;
     line["save_stall_seconds"] = metrics.stall_seconds;

@@ -52,11 +52,12 @@ class TensorBoardSink : public MetricsSink {
 
   Status save(const SaveMetrics& metrics) override {
     ScalarEvent event(unix_seconds(clock_), metrics.step);
-    event.add("checkpoint/stall_seconds", metrics.stall_seconds);
-    event.add("checkpoint/copy_seconds", metrics.copy_seconds);
-    event.add("checkpoint/write_seconds", metrics.write_seconds);
-    event.add("checkpoint/commit_seconds", metrics.commit_seconds);
-    event.add("checkpoint/bytes", static_cast<double>(metrics.bytes));
+    const std::string tier = metrics.is_local ? "local_checkpoint/" : "checkpoint/";
+    event.add(tier + "stall_seconds", metrics.stall_seconds);
+    event.add(tier + "copy_seconds", metrics.copy_seconds);
+    event.add(tier + "write_seconds", metrics.write_seconds);
+    event.add(tier + "commit_seconds", metrics.commit_seconds);
+    event.add(tier + "bytes", static_cast<double>(metrics.bytes));
     return file_->append(tfrecord(event.finish()));
   }
 

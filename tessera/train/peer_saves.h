@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "tessera/ckpt/manager.h"
 #include "tessera/ckpt/saver.h"
@@ -13,7 +15,9 @@ namespace tessera {
 /// The processes of a run, for the thread that saves.
 class PeerSaves : public SaveGroup {
  public:
-  explicit PeerSaves(const Peers& peers) : peers_(peers.again("save")) {}
+  /// Two at a time need two names.
+  explicit PeerSaves(const Peers& peers, const std::string& name = "save")
+      : peers_(peers.again(name)) {}
   int process() const override { return peers_->process(); }
   int processes() const override { return peers_->count(); }
   Status agree(const std::string& what, const Status& own) override {
@@ -28,10 +32,10 @@ class PeerSaves : public SaveGroup {
   std::unique_ptr<Peers> peers_;
 };
 
-/// CheckpointManager::read_latest() of all processes together: the one that leads chooses, and a
-/// checkpoint is taken that every process could read. On the others only the step is filled in.
+/// read_latest() of all processes together: the one that leads chooses, and a checkpoint is taken
+/// that every process could read. On the others only the step is filled in.
 Result<LatestCheckpoint> read_latest(
-    const CheckpointManager& manager, Peers& peers,
+    std::span<const CheckpointManager* const> tiers, Peers& peers,
     const std::function<Status(const CheckpointReader& reader)>& read);
 
 }  // namespace tessera

@@ -45,7 +45,24 @@ RunCheckpoints::RunCheckpoints(const Session& session, FileSystem& files, const 
     : session_(session),
       clock_(clock),
       manager_(files, session.checkpoint_directory(), retention_policy(session.config.checkpoint)),
-      saver_(manager_, clock, {.group = group, .refuse_not_finite = true}) {}
+      saver_(manager_, clock, {.group = group, .refuse_not_finite = true}),
+      pool_([&client = session.runtime->client()](std::span<std::byte> block) {
+        return client.pin(block).value_or(nullptr);  // slower without, and no less right
+      }),
+      durable_{.manager = &manager_, .saver = &saver_} {}
+
+void RunCheckpoints::add(LocalTier& tier) {
+  local_tier_ = &tier;
+  local_ = {.manager = &tier.manager(), .saver = &tier.saver()};
+}
+
+void RunCheckpoints::resumed(int64_t step, const std::string& folder) {
+  const bool is_durable = parent_path(folder) == parent_path(checkpoint_folder(
+                                                     manager_.directory(), step));
+  Tier& tier = is_durable ? durable_ : local_;
+  tier.good_step = tier.requested_step = step;
+  good_folder_ = folder;
+}
 
 void RunCheckpoints::describe(Manifest& manifest) const {
   const RunConfig& config = session_.config;
@@ -61,16 +78,24 @@ void RunCheckpoints::describe(Manifest& manifest) const {
   manifest.config_json = config_json(config);
 }
 
+bool RunCheckpoints::takes(Tier& tier, const Request& request, MetricsLogger& metrics) {
+  if (tier.saver == nullptr || tier.requested_step == request.step) return false;
+  if (request.may_skip && !tier.saver->idle()) {
+    log_warning("step ", request.step, " is not saved to ", tier.manager->directory(),
+                ": the checkpoint before is still being written");
+    return false;
+  }
+  finish(tier, metrics);
+  return true;
+}
+
 Status RunCheckpoints::save(Request request, MetricsLogger& metrics) {
-  if (requested_step_ == request.step) return absl::OkStatus();
   RETURN_IF_ERROR(wait_until_ready(*request.state));
   const absl::Duration ready = clock_.elapsed();
-  if (request.may_skip && !saver_.idle()) {
-    log_warning("step ", request.step,
-                " is not saved: the checkpoint before is still being written");
-    return absl::OkStatus();
-  }
-  finish(metrics);
+  std::vector<Tier*> tiers;
+  if (request.local && takes(local_, request, metrics)) tiers.push_back(&local_);
+  if (request.durable && takes(durable_, request, metrics)) tiers.push_back(&durable_);
+  if (tiers.empty()) return absl::OkStatus();
   ready_s_ = absl::ToDoubleSeconds(ready - request.asked);
   const CheckpointConfig& config = session_.config.checkpoint;
   const absl::Duration start = clock_.elapsed();
@@ -82,45 +107,69 @@ Status RunCheckpoints::save(Request request, MetricsLogger& metrics) {
   copy.manifest = std::move(request.manifest);
   copy.manifest.step = request.step;
   describe(copy.manifest);
-  saver_.save(std::move(copy));
-  requested_step_ = request.step;
-  saving_ = true;
-  stall_s_ = absl::ToDoubleSeconds(clock_.elapsed() - ready);
+  for (Tier* tier : tiers) {
+    tier->saver->save(tier == tiers.back() ? std::move(copy) : copy);
+    tier->requested_step = request.step;
+    tier->saving = true;
+    tier->stall_s = absl::ToDoubleSeconds(clock_.elapsed() - ready);
+  }
   return absl::OkStatus();
 }
 
 void RunCheckpoints::report(MetricsLogger& metrics) {
-  if (saving_ && saver_.idle()) finish(metrics);
+  for (Tier* tier : {&durable_, &local_}) {
+    if (tier->saving && tier->saver->idle()) finish(*tier, metrics);
+  }
 }
 
 void RunCheckpoints::finish(MetricsLogger& metrics) {
-  const std::optional<SaveResult> last = saver_.wait();
-  if (saving_ && last) note(*last, metrics);
+  for (Tier* tier : {&durable_, &local_}) {
+    if (tier->saver != nullptr) finish(*tier, metrics);
+  }
 }
 
-void RunCheckpoints::note(const SaveResult& result, MetricsLogger& metrics) {
-  saving_ = false;
-  if (!result.status.ok()) {
-    log_error("saving step ", result.step, " failed: ", from_absl(result.status.message()));
-    failure_.Update(result.status);
+void RunCheckpoints::finish(Tier& tier, MetricsLogger& metrics) {
+  const std::optional<SaveResult> last = tier.saver->wait();
+  if (tier.saving && last) note(tier, *last, metrics);
+}
+
+void RunCheckpoints::note(Tier& tier, const SaveResult& result, MetricsLogger& metrics) {
+  tier.saving = false;
+  const bool is_local = &tier == &local_;
+  Status status = result.status;
+  if (status.ok() && is_local) status = local_tier_->remove_stale();
+  if (!status.ok()) {
+    log_error("saving step ", result.step, " to ", tier.manager->directory(),
+              " failed: ", from_absl(status.message()));
+    failure_.Update(status);
     return;
   }
   const auto milliseconds = [](double seconds) {
     return absl::StrFormat("%.0f ms", seconds * 1e3);
   };
-  log_info("saved checkpoint ", checkpoint_folder(manager_.directory(), result.step), " (",
-           bytes_text(static_cast<double>(result.bytes)), ": training stalled ",
-           milliseconds(stall_s_), ", copy ", milliseconds(result.copy_s), ", write ",
-           milliseconds(result.write_s), ", commit ", milliseconds(result.commit_s), ")");
+  const std::string folder = checkpoint_folder(tier.manager->directory(), result.step);
+  const std::string line =
+      str_cat("saved checkpoint ", folder, " (", bytes_text(static_cast<double>(result.bytes)),
+              ": training stalled ", milliseconds(tier.stall_s), ", copy ",
+              milliseconds(result.copy_s), ", write ", milliseconds(result.write_s), ", commit ",
+              milliseconds(result.commit_s), ")");
+  // Local ones are many.
+  if (is_local) {
+    log_debug(line);
+  } else {
+    log_info(line);
+  }
   metrics.save({.step = result.step,
+                .is_local = is_local,
                 .bytes = result.bytes,
                 .ready_seconds = ready_s_,
-                .stall_seconds = stall_s_,
+                .stall_seconds = tier.stall_s,
                 .copy_seconds = result.copy_s,
                 .write_seconds = result.write_s,
                 .commit_seconds = result.commit_s});
-  good_step_ = std::max(good_step_, result.step);
-  warn_if_folder_is_gone();
+  if (result.step >= std::max(durable_.good_step, local_.good_step)) good_folder_ = folder;
+  tier.good_step = std::max(tier.good_step, result.step);
+  if (!is_local) warn_if_folder_is_gone();
 }
 
 // Checkpoints are written by their path and so come back; the files that are open do not.

@@ -101,6 +101,8 @@ class Trainer {
   Status start_state();
   Status initialize(bool load_weights);
   void replace(const Tree<Array>& values);
+  Status open_local_tier();
+  Result<bool> resume_from_newest();
   Status resume(const CheckpointReader& reader);
   Status open_metrics();
   void print_plan() const;
@@ -115,7 +117,13 @@ class Trainer {
   Status compare_replicas();
   Status evaluate();
   bool reaches_target() const;
-  Status save(bool may_skip = false);
+  struct SaveTo {
+    bool durable = true, local = false;
+    bool may_skip = false;
+  };
+  Status save(SaveTo to);
+  Status save() { return save(SaveTo{}); }
+  Status save_if_due();
   void save_after(const Status& error);
   Status train_on();
 
@@ -129,6 +137,7 @@ class Trainer {
   const TrainEnvironment& environment_;
   Peers& peers_;
   PeerSaves saves_;
+  std::unique_ptr<LocalTier> local_tier_;  // null: there is none
   RunCheckpoints checkpoints_;
 
   std::optional<CompiledFunction> train_step_, eval_step_;
@@ -225,35 +234,60 @@ void Trainer::print_peak(const GemmPeak& peak) const {
 }
 
 Status Trainer::start_state() {
+  bool resumed = false;
   if (config_.checkpoint.enabled) {
-    const CheckpointManager& manager = checkpoints_.manager();
-    RETURN_IF_ERROR(peers_.lead("clearing up what was never finished", [&]() -> Status {
-      ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager.clean());
-      for (const std::string& name : leftovers)
-        log_info("removed ", name, ", which an earlier run left unfinished");
-      return absl::OkStatus();
-    }));
-    std::string saved_config;
-    ASSIGN_OR_RETURN(const LatestCheckpoint latest,
-                     read_latest(manager, peers_, [&](const CheckpointReader& reader) {
-                       saved_config = reader.manifest().config_json;
-                       return resume(reader);
-                     }));
-    log_skipped(latest);
-    if (latest.step) {
-      log_info("resumed from ", checkpoint_folder(manager.directory(), step_), " at step ", step_);
-      log_config_changes(saved_config, config_json(config_));
-      return absl::OkStatus();
-    }
-    // To begin anew here would throw away the metrics of all that was trained.
-    if (!latest.skipped.empty()) {
-      return data_loss(
-          "no checkpoint in ", manager.directory(),
-          " is good, so the run cannot go on: bring one back, or begin anew by moving ",
-          manager.directory(), " away or choosing another output_directory");
-    }
+    RETURN_IF_ERROR(open_local_tier());
+    ASSIGN_OR_RETURN(resumed, resume_from_newest());
   }
-  return initialize(!config_.checkpoint.initialize_from.empty());
+  return resumed ? absl::OkStatus() : initialize(!config_.checkpoint.initialize_from.empty());
+}
+
+Status Trainer::open_local_tier() {
+  const LocalCheckpointConfig& config = config_.checkpoint.local;
+  if (!config.enabled()) return absl::OkStatus();
+  std::string run;
+  RETURN_IF_ERROR(peers_.lead("naming the run", [&]() -> Status {
+    ASSIGN_OR_RETURN(run, run_name(environment_.files, session_.checkpoint_directory()));
+    return absl::OkStatus();
+  }));
+  ASSIGN_OR_RETURN(const auto names, peers_.gather_everywhere(run));
+  ASSIGN_OR_RETURN(local_tier_,
+                   LocalTier::open(config, names.begin()->second, environment_.files,
+                                   environment_.clock, peers_, environment_.network));
+  checkpoints_.add(*local_tier_);
+  return absl::OkStatus();
+}
+
+// False where there is no checkpoint yet.
+Result<bool> Trainer::resume_from_newest() {
+  const CheckpointManager& manager = checkpoints_.manager();
+  RETURN_IF_ERROR(peers_.lead("clearing up what was never finished", [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::vector<std::string> leftovers, manager.clean());
+    for (const std::string& name : leftovers)
+      log_info("removed ", name, ", which an earlier run left unfinished");
+    return absl::OkStatus();
+  }));
+  std::vector<const CheckpointManager*> tiers = {&manager};
+  if (local_tier_) tiers.insert(tiers.begin(), &local_tier_->held());
+  std::string saved_config, folder;
+  ASSIGN_OR_RETURN(const LatestCheckpoint latest,
+                   read_latest(tiers, peers_, [&](const CheckpointReader& reader) {
+                     saved_config = reader.manifest().config_json;
+                     folder = reader.folder();
+                     return resume(reader);
+                   }));
+  log_skipped(latest);
+  if (local_tier_) RETURN_IF_ERROR(local_tier_->resumed(latest.step.value_or(-1)));
+  if (latest.step) {
+    log_info("resumed from ", folder, " at step ", step_);
+    log_config_changes(saved_config, config_json(config_));
+    return true;
+  }
+  if (latest.skipped.empty()) return false;
+  // To begin anew here would throw away the metrics of all that was trained.
+  return data_loss("no checkpoint in ", manager.directory(),
+                   " is good, so the run cannot go on: bring one back, or begin anew by moving ",
+                   manager.directory(), " away or choosing another output_directory");
 }
 
 // New weights, or those of another run.
@@ -299,7 +333,7 @@ Status Trainer::resume(const CheckpointReader& reader) {
   if (!position.is_null())
     RETURN_IF_ERROR(annotate(data_.train->restore(position), "resuming the data"));
   step_ = reader.manifest().step;
-  checkpoints_.resumed(step_);
+  checkpoints_.resumed(step_, reader.folder());
   const Json metrics = Json::parse(reader.manifest().metrics_json, nullptr,
                                    /*allow_exceptions=*/false);
   if (metrics.is_object() && metrics.contains("eval_loss") && metrics["eval_loss"].is_number()) {
@@ -415,11 +449,9 @@ Status Trainer::check_finite(const Pending& pending, double loss, double grad_no
       break;
     }
   }
-  const int64_t good_step = checkpoints_.good_step();
-  const std::string good =
-      good_step >= 0 ? str_cat("the last good checkpoint is ",
-                               checkpoint_folder(checkpoints_.manager().directory(), good_step))
-                     : "there is no checkpoint yet";
+  const std::string& good_folder = checkpoints_.good_folder();
+  const std::string good = good_folder.empty() ? "there is no checkpoint yet"
+                                               : "the last good checkpoint is " + good_folder;
   return absl::AbortedError(
       str_cat("step ", pending.step, ": loss ", loss, ", gradient norm ", grad_norm,
               "; first not finite: ", culprit, "; nothing of this state was saved; ", good,
@@ -476,7 +508,7 @@ bool Trainer::reaches_target() const {
   return target && validated_step_ == step_ && validation_loss_ <= *target;
 }
 
-Status Trainer::save(bool may_skip) {
+Status Trainer::save(SaveTo to) {
   if (!config_.checkpoint.enabled) return absl::OkStatus();
   const absl::Duration asked = environment_.clock.elapsed();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
@@ -495,10 +527,21 @@ Status Trainer::save(bool may_skip) {
                                      .state = &saved,
                                      .manifest = std::move(manifest),
                                      .asked = asked,
-                                     .may_skip = may_skip},
+                                     .may_skip = to.may_skip,
+                                     .durable = to.durable,
+                                     .local = to.local},
                                     metrics_));
   last_completion_ = environment_.clock.elapsed();
   return absl::OkStatus();
+}
+
+Status Trainer::save_if_due() {
+  const SaveTo to = {
+      .durable = due(config_.checkpoint.interval),
+      .local = local_tier_ != nullptr && due(config_.checkpoint.local.interval),
+      // Several processes make the same saves: one of them cannot leave one out by itself.
+      .may_skip = config_.checkpoint.skip_when_busy && peers_.alone()};
+  return to.durable || to.local ? save(to) : absl::OkStatus();
 }
 
 // What was trained up to an error that says nothing against it, such as one of the data.
@@ -532,9 +575,7 @@ Status Trainer::train_on() {
     }
     // Before a save, which would keep what differs.
     if (due(config_.guards.replica_check_interval)) RETURN_IF_ERROR(compare_replicas());
-    // Several processes make the same saves: one of them cannot leave one out by itself.
-    const bool may_skip = config_.checkpoint.skip_when_busy && peers_.alone();
-    if (due(config_.checkpoint.interval)) RETURN_IF_ERROR(save(may_skip));
+    RETURN_IF_ERROR(save_if_due());
     ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   }
   RETURN_IF_ERROR(complete_all());
@@ -582,6 +623,9 @@ Result<TrainOutcome> Trainer::run() {
     return status;
   }
   checkpoints_.finish(metrics_);
+  // What is near is of use only until there is a durable one.
+  if (local_tier_ && !outcome_.stopped && checkpoints_.is_durable(step_))
+    RETURN_IF_ERROR(local_tier_->discard());
   metrics_.finish();
   log_transfers();
   outcome_.step = step_;

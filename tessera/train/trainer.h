@@ -13,6 +13,7 @@
 #include "tessera/ckpt/saver.h"
 #include "tessera/runtime/jit.h"
 #include "tessera/train/feed.h"
+#include "tessera/train/local_tier.h"
 #include "tessera/train/member_watch.h"
 #include "tessera/train/metrics.h"
 #include "tessera/train/peers.h"
@@ -32,6 +33,7 @@ struct TrainEnvironment {
   std::function<bool()> stop_requested = [] { return false; };
   /// The processes that train together; null: this one alone.
   Peers* peers = nullptr;
+  PeerNetwork network = {};
   /// Hears of the devices' client while it is there; may be null.
   MemberWatch* watch = nullptr;
 };
