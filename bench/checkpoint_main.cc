@@ -117,6 +117,7 @@ Status run(const std::string& folder, int saves) {
   std::vector<double> stalls, writes, commits, totals, rates, restores, resident;
   {
     StagingPool pool;
+    const SaveShares shares(state);
     CheckpointSaver saver(manager, clock, {.refuse_not_finite = true});
     for (int i = 0; i < saves; ++i) {
       // Each beside the other, so that what else the machine does meets both.
@@ -124,7 +125,7 @@ Status run(const std::string& folder, int saves) {
                        disk_rate(files, join_path(folder, "sequential"), bytes, clock));
       rates.push_back(rate);
       const absl::Duration start = clock.elapsed();
-      ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(i, state, pool));
+      ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(i, state, shares, pool));
       const auto done = saver.save(std::move(request));
       stalls.push_back(absl::ToDoubleSeconds(clock.elapsed() - start));
       const SaveResult& result = done.get();

@@ -174,10 +174,9 @@ Result<LatestCheckpoint> CheckpointManager::read_latest(
 Result<LatestCheckpoint> read_latest(
     std::span<const CheckpointManager* const> tiers,
     const std::function<Status(const CheckpointReader& reader)>& read) {
-  return CheckpointManager::find_latest(
-      tiers, [&](const CheckpointManager& tier, int64_t step) {
-        return tier.why_not_read(step, read);
-      });
+  return CheckpointManager::find_latest(tiers, [&](const CheckpointManager& tier, int64_t step) {
+    return tier.why_not_read(step, read);
+  });
 }
 
 std::optional<int64_t> CheckpointManager::good_before(int64_t step, CheckDepth depth) const {

@@ -83,9 +83,9 @@ Status CheckpointSaver::write(const SaveRequest& request, SaveResult* result) {
   const absl::Duration start = clock_.elapsed();
   std::unique_ptr<CheckpointWriter> writer;
   const auto begin = [&]() -> Status {
-    ASSIGN_OR_RETURN(writer,
-                     manager_.begin(request.step, request.arrays,
-                                    {.leads = commits(), .pool = &writers_, .share = share_here()}));
+    ASSIGN_OR_RETURN(
+        writer, manager_.begin(request.step, request.arrays,
+                               {.leads = commits(), .pool = &writers_, .share = share_here()}));
     return absl::OkStatus();
   };
   // The others write into folders that are there by then.
@@ -116,9 +116,9 @@ Status CheckpointSaver::write_shards(const SaveRequest& request, CheckpointWrite
   std::unique_ptr<CheckpointWriter> second;
   if (options_.second_copy) {
     ASSIGN_OR_RETURN(
-        second, CheckpointWriter::begin(*options_.second_copy->files,
-                                        options_.second_copy->directory, request.step,
-                                        request.arrays, {.leads = false, .pool = &writers_}));
+        second,
+        CheckpointWriter::begin(*options_.second_copy->files, options_.second_copy->directory,
+                                request.step, request.arrays, {.leads = false, .pool = &writers_}));
   }
   std::map<std::string_view, DType> dtypes;
   for (const ArraySpec& spec : request.arrays) dtypes.emplace(spec.name, spec.shape.dtype);

@@ -51,7 +51,7 @@ class SpreadFiles final : public FileSystem {
   struct File {
     int64_t size_bytes = 0;
     std::vector<Copy> copies;
-    size_t first = 0;   // to try; guarded by mutex_, as the next
+    size_t first = 0;  // to try; guarded by mutex_, as the next
     size_t damages = 0;
   };
 

@@ -32,10 +32,8 @@ Status add_parts(FileSystem& files, const std::string& place, const std::string&
   const std::string folder = join_path(place, name);
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, CheckpointManager(files, folder).list());
   for (const int64_t step : steps) {
-    CheckpointPart part{.step = step,
-                        .manifest_crc32c = 0,
-                        .folder = checkpoint_folder(name, step),
-                        .files = {}};
+    CheckpointPart part{
+        .step = step, .manifest_crc32c = 0, .folder = checkpoint_folder(name, step), .files = {}};
     const std::string path = join_path(place, part.folder);
     const std::string manifest = join_path(path, kCheckpointManifestFile);
     const Result<std::string> text = files.read_file(manifest);

@@ -147,8 +147,7 @@ TEST_F(SpreadTest, WhatWasNotCommittedOrIsNoManifestIsNotThere) {
   EXPECT_THAT(*index_place(posix_, place(1)), ElementsAre());
   EXPECT_THAT(*index_place(posix_, place(9)), ElementsAre());
   EXPECT_EQ(newest({0, 1, 2, 3}), std::nullopt);
-  EXPECT_EQ(place_index_from_text("[{\"step\": 1}]").status().code(),
-            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(place_index_from_text("[{\"step\": 1}]").status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST_F(SpreadTest, AFailureOnOneLeavesNothingOnAny) {

@@ -41,8 +41,8 @@ std::shared_ptr<std::byte[]> StagingPool::take(size_t bytes) {
     if (state_->pin && bytes > 0) block.pinned = state_->pin({block.memory.get(), bytes});
   }
   std::byte* const memory = block.memory.get();
-  return {memory, [state = state_, bytes,
-                   held = std::make_shared<Block>(std::move(block))](std::byte*) {
+  return {memory,
+          [state = state_, bytes, held = std::make_shared<Block>(std::move(block))](std::byte*) {
             const std::lock_guard lock(state->mutex);
             state->free.emplace(bytes, std::move(*held));
           }};

@@ -144,12 +144,11 @@ class GrpcPeerFileServer final : public PeerFileServer {
   ~GrpcPeerFileServer() override { serving_.reset(); }
 
   Status begin(const Options& options) {
-    ASSIGN_OR_RETURN(serving_,
-                     GrpcServing::listen({.name = "peer files",
-                                          .bind = options.bind,
-                                          .max_connections = 1024,
-                                          .max_request_bytes = kMostPartBytes + (1 << 20),
-                                          .mtls = options.mtls}));
+    ASSIGN_OR_RETURN(serving_, GrpcServing::listen({.name = "peer files",
+                                                    .bind = options.bind,
+                                                    .max_connections = 1024,
+                                                    .max_request_bytes = kMostPartBytes + (1 << 20),
+                                                    .mtls = options.mtls}));
     return serving_->serve(service_);
   }
   int port() const override { return serving_->port(); }

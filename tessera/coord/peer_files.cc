@@ -191,8 +191,8 @@ Result<std::string> own_address_towards(const std::string& destination) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
-  const int failed = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints,
-                                 &found);
+  const int failed =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
   if (failed != 0) return not_found(address.host, ": ", gai_strerror(failed));
   std::string own;
   for (const addrinfo* one = found; one && own.empty(); one = one->ai_next) {

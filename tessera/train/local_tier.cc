@@ -47,9 +47,8 @@ std::string to_text(const Introduction& own) {
 Result<Introduction> introduction_from_text(const std::string& text) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   Introduction other;
-  for (const auto& [key, value] : {std::pair{"address", &other.address},
-                                   {"host", &other.host},
-                                   {"owner", &other.owner}}) {
+  for (const auto& [key, value] :
+       {std::pair{"address", &other.address}, {"host", &other.host}, {"owner", &other.owner}}) {
     if (!json.is_object() || !json.contains(key) || !json[key].is_string())
       return data_loss("checkpoint.local: another process sent no introduction of itself");
     *value = json[key];
@@ -84,8 +83,8 @@ Result<std::string> run_name(FileSystem& files, const std::string& directory) {
   const Status made = files.create_once(path, random_name());
   if (!absl::IsAlreadyExists(made)) RETURN_IF_ERROR(made);
   ASSIGN_OR_RETURN(std::string name, files.read_file(path));
-  const bool good = name.size() == 16 &&
-                    name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool good =
+      name.size() == 16 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (good) return name;
   return data_loss(path, ": is not as it was written; remove it, and the run begins a new ",
                    "checkpoint.local");
@@ -107,13 +106,12 @@ Result<std::unique_ptr<LocalTier>> LocalTier::open(const LocalCheckpointConfig& 
       peers.agree("opening checkpoint.local.directory", tier->prepare(config, peers, network)));
   RETURN_IF_ERROR(tier->meet(peers, network));
   tier->manager_ = std::make_unique<CheckpointManager>(
-      files, tier->own_, RetentionPolicy{.keep_last = static_cast<int>(config.keep), .parts = true});
-  CheckpointSaver::Options options{.group = peers.alone() ? nullptr : &tier->group_,
-                                   .spread = true,
-                                   .refuse_not_finite = true};
+      files, tier->own_,
+      RetentionPolicy{.keep_last = static_cast<int>(config.keep), .parts = true});
+  CheckpointSaver::Options options{
+      .group = peers.alone() ? nullptr : &tier->group_, .spread = true, .refuse_not_finite = true};
   if (config.second_copy && !peers.alone()) {
-    const auto neighbour =
-        static_cast<size_t>((peers.process() + tier->distance_) % peers.count());
+    const auto neighbour = static_cast<size_t>((peers.process() + tier->distance_) % peers.count());
     options.second_copy = {tier->others_[neighbour].get(), folder_of(static_cast<int>(neighbour))};
   }
   tier->saver_ = std::make_unique<CheckpointSaver>(*tier->manager_, clock, options);
@@ -133,10 +131,10 @@ Status LocalTier::prepare(const LocalCheckpointConfig& config, const Peers& peer
   if (host.empty()) {
     ASSIGN_OR_RETURN(host, coord::own_address_towards(network.coordinator));
   }
-  ASSIGN_OR_RETURN(server_,
-                   coord::PeerFileServer::start(files_, {.folder = place_,
-                                                         .bind = coord::to_string({host, 0}),
-                                                         .mtls = network.mtls}));
+  ASSIGN_OR_RETURN(
+      server_,
+      coord::PeerFileServer::start(
+          files_, {.folder = place_, .bind = coord::to_string({host, 0}), .mtls = network.mtls}));
   address_ = coord::to_string({host, server_->port()});
   if (!network.mtls.enabled() && !coord::is_loopback(host)) {
     log_warning("checkpoint.local: whoever reaches ", address_,

@@ -43,7 +43,7 @@ Result<MergedAdapters> merge_adapters(Session& session, FileSystem& files, const
                    compile_program(*session.runtime, traced, "merge", session.layout));
   ASSIGN_OR_RETURN(const Tree<Array> merged, call(merge, weights));
   StagingPool memory;
-  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(*step, merged, memory));
+  ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(*step, merged, SaveShares(merged), memory));
   request.manifest.saved_unix_s = absl::ToUnixSeconds(clock.now());
   const CheckpointManager target(files, join_path(output, "checkpoints"));
   RETURN_IF_ERROR(files.create_dirs(target.directory()));

@@ -57,8 +57,8 @@ void RunCheckpoints::add(LocalTier& tier) {
 }
 
 void RunCheckpoints::resumed(int64_t step, const std::string& folder) {
-  const bool is_durable = parent_path(folder) == parent_path(checkpoint_folder(
-                                                     manager_.directory(), step));
+  const bool is_durable =
+      parent_path(folder) == parent_path(checkpoint_folder(manager_.directory(), step));
   Tier& tier = is_durable ? durable_ : local_;
   tier.good_step = tier.requested_step = step;
   good_folder_ = folder;
@@ -99,8 +99,9 @@ Status RunCheckpoints::save(Request request, MetricsLogger& metrics) {
   ready_s_ = absl::ToDoubleSeconds(ready - request.asked);
   const CheckpointConfig& config = session_.config.checkpoint;
   const absl::Duration start = clock_.elapsed();
+  if (!shares_) shares_.emplace(*request.state);  // the layout of a run's state does not change
   ASSIGN_OR_RETURN(SaveRequest copy,
-                   copy_to_host(request.step, *request.state, pool_,
+                   copy_to_host(request.step, *request.state, *shares_, pool_,
                                 {.chunk_bytes = config.chunk_bytes,
                                  .zstd_level = static_cast<int>(config.zstd_level)}));
   copy.copy_s = absl::ToDoubleSeconds(clock_.elapsed() - start);
@@ -148,11 +149,10 @@ void RunCheckpoints::note(Tier& tier, const SaveResult& result, MetricsLogger& m
     return absl::StrFormat("%.0f ms", seconds * 1e3);
   };
   const std::string folder = checkpoint_folder(tier.manager->directory(), result.step);
-  const std::string line =
-      str_cat("saved checkpoint ", folder, " (", bytes_text(static_cast<double>(result.bytes)),
-              ": training stalled ", milliseconds(tier.stall_s), ", copy ",
-              milliseconds(result.copy_s), ", write ", milliseconds(result.write_s), ", commit ",
-              milliseconds(result.commit_s), ")");
+  const std::string line = str_cat(
+      "saved checkpoint ", folder, " (", bytes_text(static_cast<double>(result.bytes)),
+      ": training stalled ", milliseconds(tier.stall_s), ", copy ", milliseconds(result.copy_s),
+      ", write ", milliseconds(result.write_s), ", commit ", milliseconds(result.commit_s), ")");
   // Local ones are many.
   if (is_local) {
     log_debug(line);

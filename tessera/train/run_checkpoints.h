@@ -10,6 +10,7 @@
 #include "tessera/runtime/array.h"
 #include "tessera/train/local_tier.h"
 #include "tessera/train/metrics.h"
+#include "tessera/train/save_shares.h"
 #include "tessera/train/session.h"
 
 namespace tessera {
@@ -81,6 +82,7 @@ class RunCheckpoints {
   const Clock& clock_;
   CheckpointManager manager_;
   CheckpointSaver saver_;
+  std::optional<SaveShares> shares_;
   StagingPool pool_;
   Tier durable_, local_;
   LocalTier* local_tier_ = nullptr;

@@ -18,12 +18,13 @@ Dims chunk_dims(const NamedSharding& sharding, const Shape& shape) {
   return dims;
 }
 
-// The parts of an array that this process saves: each once, whoever else holds it.
-Result<std::vector<Array::Shard>> shards_to_save(const Array& array) {
+// The parts of an array that this process saves.
+Result<std::vector<Array::Shard>> shards_to_save(const std::string& path, const Array& array,
+                                                 const SaveShares& shares) {
   ASSIGN_OR_RETURN(std::vector<Array::Shard> shards, array.addressable_shards());
-  std::set<Box> seen;
+  const std::span<const int64_t> devices = array.sharding().mesh().device_ids();
   std::erase_if(shards, [&](const Array::Shard& shard) {
-    return shard.replica_id != 0 || !seen.insert(shard.box).second;
+    return shares.device_of(path, shard.box) != devices[static_cast<size_t>(shard.position)];
   });
   return shards;
 }
@@ -43,9 +44,9 @@ Status ask_guard(const Shape& shape, const std::vector<Array::Shard>& shards) {
 }
 
 /// Starts to copy an array; `copies` are to be waited for, also after an error.
-Status start_copies(const std::string& path, const Array& array, StagingPool& pool,
-                    SaveRequest& request, std::vector<pjrt::Event>& copies) {
-  ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, shards_to_save(array));
+Status start_copies(const std::string& path, const Array& array, const SaveShares& shares,
+                    StagingPool& pool, SaveRequest& request, std::vector<pjrt::Event>& copies) {
+  ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, shards_to_save(path, array, shares));
   RETURN_IF_ERROR(ask_guard(array.shape(), shards));
   for (const Array::Shard& shard : shards) {
     const size_t bytes =
@@ -164,8 +165,8 @@ Status wait_until_ready(const Tree<Array>& state) {
   return absl::OkStatus();
 }
 
-Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
-                                 CopyOptions options) {
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const SaveShares& shares,
+                                 StagingPool& pool, CopyOptions options) {
   SaveRequest request;
   request.step = step;
   std::vector<pjrt::Event> copies;
@@ -176,7 +177,7 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, Staging
         path, array.shape(), chunk_dims(array.sharding(), array.shape()), options.chunk_bytes);
     spec.zstd_level = options.zstd_level;
     request.arrays.push_back(std::move(spec));
-    status = annotate(start_copies(path, array, pool, request, copies), path);
+    status = annotate(start_copies(path, array, shares, pool, request, copies), path);
   }
   for (const pjrt::Event& copy : copies) status.Update(copy.await());
   RETURN_IF_ERROR(status);

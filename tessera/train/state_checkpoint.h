@@ -5,6 +5,7 @@
 #include "tessera/ckpt/staging_pool.h"
 #include "tessera/runtime/array.h"
 #include "tessera/train/layout.h"
+#include "tessera/train/save_shares.h"
 
 namespace tessera {
 
@@ -17,11 +18,11 @@ struct CopyOptions {
   int64_t chunk_bytes = kDefaultChunkBytes;
   int zstd_level = 0;  ///< 0: not compressed
 };
-/// Copies this process's part of a state to host memory of `pool`, each part once however many
-/// devices hold it, ready to be saved; all copies are under way at once. The state may be donated
-/// as soon as this returns.
-Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, StagingPool& pool,
-                                 CopyOptions options = {});
+/// Copies the parts of a state that `shares` gives to devices of this process to host memory of
+/// `pool`, ready to be saved; all copies are under way at once. The state may be donated as soon as
+/// this returns.
+Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const SaveShares& shares,
+                                 StagingPool& pool, CopyOptions options = {});
 
 /// Reads the arrays that `specs` name onto the layout's mesh, on several threads: of each what this
 /// process's devices hold, once, and verified. Holds about 256 MiB, or the largest array, in host

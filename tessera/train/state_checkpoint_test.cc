@@ -71,7 +71,8 @@ class StateCheckpointTest : public testing::RuntimeTest {
                                          int64_t chunk_bytes = 16 << 10) {
     const Tree<Array> state = put_state(layout);
     CHECK(wait_until_ready(state).ok());
-    auto request = copy_to_host(step, state, pool_, {.chunk_bytes = chunk_bytes});
+    auto request =
+        copy_to_host(step, state, SaveShares(state), pool_, {.chunk_bytes = chunk_bytes});
     CHECK_MSG(request.ok(), request.status().ToString());
     const Status saved = sample::save(manager_, *request);
     CHECK_MSG(saved.ok(), saved.ToString());
@@ -136,13 +137,45 @@ TEST_F(StateCheckpointTest, CopiesAreTransfersThatAreCountedOncePerPart) {
   for (const ArgumentSpec& spec : state_specs()) held += spec.shape.host_bytes();
   {
     TransferBudget budget(1 << 30, TransferDirection::kDeviceToHost);
-    ASSERT_TRUE(copy_to_host(1, state, pool_).ok());
+    ASSERT_TRUE(copy_to_host(1, state, SaveShares(state), pool_).ok());
     EXPECT_EQ(budget.used_bytes(), held);
   }
   const TransferGuard guard(TransferDirection::kDeviceToHost, TransferLevel::kDisallowExplicit);
-  const Status refused = copy_to_host(2, state, pool_).status();
+  const Status refused = copy_to_host(2, state, SaveShares(state), pool_).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("Disallowed device-to-host transfer"));
+}
+
+TEST_F(StateCheckpointTest, ReplicasAreSavedOnceSpreadEvenlyOverTheirDevices) {
+  for (const auto& [name, degrees] : kMeshes) {
+    const Layout layout = layout_of(degrees);
+    const Tree<Array> state = put_state(layout);
+    const SaveShares shares(state);
+    std::map<int64_t, int64_t> bytes;  // by device
+    int64_t total = 0, largest = 0;
+    for (const auto& [path, array] : state) {
+      std::set<Box> boxes;
+      for (int64_t i = 0; i < layout.mesh.size(); ++i)
+        boxes.insert(array.sharding().shard_box(array.shape().dims, i));
+      for (const Box& box : boxes) {
+        const int64_t size = Shape{array.shape().dtype, box.dims}.host_bytes();
+        bytes[shares.device_of(path, box)] += size;
+        total += size;
+        largest = std::max(largest, size);
+      }
+    }
+    EXPECT_EQ(std::ssize(bytes), layout.mesh.size()) << name;
+    for (const auto& [device, of_device] : bytes)
+      EXPECT_LE(of_device, total / layout.mesh.size() + largest) << name << ", device " << device;
+  }
+}
+
+TEST(SpreadEvenly, GivesTheLargestFirstToWhoHasLeast) {
+  const std::vector<SharedWork> works = {{1, {0, 1, 2}}, {8, {0, 1}}, {5, {1, 2}},
+                                         {4, {0, 1, 2}}, {7, {2}},    {0, {1}}};
+  // 8 to 0, 7 to 2, 5 to 1, 4 to 1, 1 to 2.
+  EXPECT_THAT(spread_evenly(works), ::testing::ElementsAre(2, 0, 1, 1, 2, 1));
+  EXPECT_TRUE(spread_evenly({}).empty());
 }
 
 TEST_F(StateCheckpointTest, ASecondSaveTakesTheMemoryOfTheFirst) {

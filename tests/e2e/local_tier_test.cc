@@ -24,19 +24,21 @@ Settings join(Settings settings, const Settings& more) {
 }
 
 Ended launch(const Workspace& workspace, int processes, const Settings& settings) {
-  const Settings command = {"launch", "--processes=" + std::to_string(processes),
-                            "--heartbeat-timeout-s=60", "--", "train", "recipe.yaml"};
+  const Settings command = {"launch",
+                            "--processes=" + std::to_string(processes),
+                            "--heartbeat-timeout-s=60",
+                            "--",
+                            "train",
+                            "recipe.yaml"};
   return workspace.run(join(command, settings));
 }
 
 // Four processes that save to their machines every second step, and to the common disk never; one
 // is killed once two such saves are there.
 const Settings kMesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2", "plugin.devices=4"};
-const Settings kNear = {"training.steps=12",
-                        "checkpoint.interval=1000",
-                        "checkpoint.local.interval=2",
-                        "checkpoint.local.directory=machine${TESSERA_PROCESS_ID}",
-                        "logging.tensorboard=false"};
+const Settings kNear = {
+    "training.steps=12", "checkpoint.interval=1000", "checkpoint.local.interval=2",
+    "checkpoint.local.directory=machine${TESSERA_PROCESS_ID}", "logging.tensorboard=false"};
 
 void run_until_killed(const Workspace& workspace) {
   workspace.write("kill_third.sh", R"sh(
@@ -128,27 +130,30 @@ TEST_F(LocalTier, ARunGoesOnFromItThoughAMachineIsLost) {
 TEST_F(LocalTier, TheNewerTierIsTakenAndAnotherRunsIsNot) {
   const Settings near = {"checkpoint.local.directory=near", "logging.tensorboard=false",
                          "logging.interval=1", "checkpoint.save_on_stop=false"};
+  // It stops one or two steps later.
   const auto stop_after = [](int step) {
     return [step](const std::string& line) {
       return reported_step(line) == step ? std::optional<int>(15) : std::nullopt;
     };
   };
+  const auto every = [&](int durable, int local) {
+    return join(near, {"checkpoint.interval=" + std::to_string(durable),
+                       "checkpoint.local.interval=" + std::to_string(local)});
+  };
   ASSERT_EQ(workspace_.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
-  const Settings often = join(near, {"checkpoint.interval=3", "checkpoint.local.interval=2"});
-  ASSERT_EQ(workspace_.train(often, stop_after(5)).exit_code, 0);
-  const Ended local = workspace_.train(join(often, {"checkpoint.local.interval=100"}), stop_after(8));
+  ASSERT_EQ(workspace_.train(every(100, 4), stop_after(4)).exit_code, 0);
+  const Ended local = workspace_.train(every(7, 100), stop_after(8));
   EXPECT_THAT(local.err, AllOf(HasSubstr("resumed from near/"), HasSubstr("at step 4")));
-  const Ended durable = workspace_.train(often);
-  EXPECT_THAT(durable.err, HasSubstr("resumed from run/checkpoints/6"));
+  const Ended durable = workspace_.train(every(100, 100));
+  EXPECT_THAT(durable.err, HasSubstr("resumed from run/checkpoints/7"));
   expect_same_losses(workspace_, 0);
 
   // Another run, whose folder has the same name: it begins anew.
-  ASSERT_EQ(workspace_.train(join(often, {"checkpoint.interval=100", "output_directory=other"}),
-                             stop_after(5))
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      workspace_.train(join(every(100, 2), {"output_directory=other"}), stop_after(4)).exit_code,
+      0);
   std::filesystem::remove_all(workspace_.path("other"));
-  const Ended anew = workspace_.train(join(often, {"output_directory=other"}));
+  const Ended anew = workspace_.train(join(every(100, 2), {"output_directory=other"}));
   EXPECT_EQ(anew.exit_code, 0) << anew.err;
   EXPECT_THAT(anew.err, Not(HasSubstr("resumed from")));
 }
