@@ -116,12 +116,12 @@ class GrpcServer final : public Server {
                               "; required: at least 100ms");
     }
     constexpr int64_t kOverhead = int64_t{1} << 20;
-    ASSIGN_OR_RETURN(
-        serving_, GrpcServing::listen({.name = "coordinator",
-                                       .bind = options.bind,
-                                       .max_connections = options.max_connections,
-                                       .max_request_bytes = options.max_value_bytes + kOverhead,
-                                       .mtls = options.mtls}));
+    ASSIGN_OR_RETURN(serving_,
+                     GrpcServing::listen({.name = "coordinator",
+                                          .bind = options.bind,
+                                          .max_connections = options.max_connections,
+                                          .max_request_bytes = options.max_value_bytes + kOverhead,
+                                          .mtls = options.mtls}));
     std::unique_ptr<Journal> journal;
     if (!options.journal.empty()) {
       ASSIGN_OR_RETURN(journal, Journal::open(files, options.journal));
