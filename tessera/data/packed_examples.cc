@@ -125,7 +125,21 @@ Status PackedExamples::read(int64_t index, const RowSpans& row) const {
     done += here;
   }
   fill_with_padding(part_of(row, count, length_ - count), pad_token_);
-  return {};
+  return check_tokens(row);
+}
+
+// Devices would take a token that is none for another one, and train on.
+Status PackedExamples::check_tokens(const RowSpans& row) const {
+  const auto vocabulary = static_cast<uint32_t>(store_->manifest().vocab_size);
+  uint32_t largest = 0;
+  for (const std::span<int32_t> tokens : {row.tokens, row.targets}) {
+    for (const int32_t token : tokens) largest = std::max(largest, static_cast<uint32_t>(token));
+  }
+  if (largest < vocabulary) return {};
+  return data_loss(store_->folder(), "/", kTokensFile, ": token ", static_cast<int32_t>(largest),
+                   " is outside the vocabulary of ", vocabulary,
+                   ": damaged, as `tessera data stat --verify` tells; copy the store again, or "
+                   "build it again");
 }
 
 }  // namespace tessera

@@ -64,6 +64,7 @@ class PackedExamples final : public ExampleSource {
   Status choose(std::vector<uint64_t> documents);
   Status count_masked_only();
   Status damaged(uint64_t document) const;
+  Status check_tokens(const RowSpans& row) const;
   uint64_t store_begin(size_t document) const;
 
   std::shared_ptr<const TokenStore> store_;

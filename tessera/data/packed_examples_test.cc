@@ -124,6 +124,28 @@ TEST(PackedExamplesTest, BadArgumentsAreErrors) {
   EXPECT_THAT(error(std::vector<uint64_t>{1}, 4), HasSubstr("document 1 is not in"));
 }
 
+TEST(PackedExamplesTest, ATokenOutsideTheVocabularyIsAnError) {
+  const TempFolder temp;
+  make_store(temp / "s", {{1, 2, 3}, {4}, {5, 6}});
+  std::string tokens = temp.read("s/tokens.bin");
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    std::string damaged = tokens;
+    damaged[at] = '\xff';
+    temp.write("s/tokens.bin", damaged);
+    const auto store = TokenStore::open(temp / "s").value();
+    const auto examples = PackedExamples::create(store, std::nullopt, 2).value();
+    Batch batch = {.rows = 1, .length = 2};
+    resize_arrays(&batch);
+    Status status;
+    for (int64_t i = 0; i < examples->size(); ++i)
+      status.Update(examples->read(i, row_spans(&batch, 0)));
+    std::vector<int32_t> read(static_cast<size_t>(store->tokens()));
+    store->read(0, read);
+    EXPECT_EQ(status.ok(), check_token_ids(read, store->manifest().vocab_size).ok()) << status;
+    if (!status.ok()) EXPECT_THAT(std::string(status.message()), HasSubstr("s/tokens.bin: token"));
+  }
+}
+
 TEST(PackedExamplesTest, ADamagedTableOfDocumentsIsAnErrorNotACrash) {
   const TempFolder temp;
   make_store(temp / "s", {{1, 2, 3}, {4}, {5, 6}});

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <regex>
 
@@ -16,6 +17,7 @@
 namespace tessera::e2e {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -44,6 +46,34 @@ TEST(Checkpoints, AreSavedAtTheStartAndNotAtTheEndWhereAskedFor) {
   EXPECT_THAT(steps_in(workspace), ElementsAre(0));
   const Ended second = workspace.train(options);
   EXPECT_THAT(second.err, HasSubstr("at step 0"));
+  EXPECT_EQ(workspace.losses("run"), workspace.losses("whole"));
+}
+
+// Tokens in the middle of the data that are none, so that the run ends at some step.
+TEST(Checkpoints, AreSavedWhenTheRunEndsWithAnErrorOfItsData) {
+  const Workspace workspace;
+  ASSERT_EQ(workspace.train({"data.shuffle=false", "output_directory=whole"}).exit_code, 0);
+  const std::string whole = workspace.read("tokens/tokens.bin");
+  std::string damaged = whole;
+  const size_t at = 2 * 8 * 32 * 5;  // bytes of a token, rows, tokens: about the fifth step
+  for (size_t i = at; i < at + 400; ++i) damaged.at(i) = '\xff';
+  workspace.write("tokens/tokens.bin", damaged);
+  const Ended not_saved = workspace.train(
+      {"data.shuffle=false", "checkpoint.save_on_error=false", "output_directory=other"});
+  EXPECT_EQ(not_saved.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(workspace.path("other/checkpoints")));
+
+  const Ended ended = workspace.train({"data.shuffle=false"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("tokens/tokens.bin: token 65535 is outside"),
+                               HasSubstr("data stat --verify"),
+                               HasSubstr("the run ends with an error; the state after step ")));
+  ASSERT_EQ(steps_in(workspace).size(), 1u);
+  EXPECT_GT(steps_in(workspace)[0], 0);
+  workspace.write("tokens/tokens.bin", whole);
+  const Ended again = workspace.train({"data.shuffle=false"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("resumed from run/checkpoints/"));
   EXPECT_EQ(workspace.losses("run"), workspace.losses("whole"));
 }
 
