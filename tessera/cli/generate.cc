@@ -49,8 +49,9 @@ class GenerateCommand : public Command {
     ASSIGN_OR_RETURN(RunConfig config,
                      read_recipe(invocation.operands, /*needs_recipe=*/true, device_.overrides()));
     AnyFileSystem files;
+    ASSIGN_OR_RETURN(const std::vector<DataSource> sources, config.data.sources());
     ASSIGN_OR_RETURN(const std::shared_ptr<const TokenStore> store,
-                     TokenStore::open(config.data.store));
+                     TokenStore::open(sources[0].store));
     ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer, store->tokenizer());
     RETURN_IF_ERROR(config.validate_vocabulary(tokenizer->vocab_size()));
     RETURN_IF_ERROR(files.check(config.checkpoint_directory(), /*writes=*/false));

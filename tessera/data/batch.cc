@@ -12,6 +12,7 @@ void resize_arrays(Batch* batch) {
   batch->segment_ids.resize(count);
   batch->positions.resize(count);
   batch->example_ids.resize(batch->rows);
+  batch->sources.assign(batch->rows, 0);
 }
 
 RowSpans row_spans(Batch* batch, int64_t row) {

@@ -16,7 +16,7 @@ struct RowSpans {
 };
 
 /// Rows of a global batch, in host memory. Arrays are [rows, length], row-major, but for the
-/// last two.
+/// last three.
 struct Batch {
   int64_t position = 0;  // of the global batch's first row in the sample sequence
   int64_t rows = 0;
@@ -34,8 +34,11 @@ struct Batch {
   std::vector<int32_t> positions;
   /// [rows]: which row of the global batch each one is, ascending.
   std::vector<int64_t> row_numbers;
-  /// [rows]: which example a row is; -1 for a row of padding (after the last example of all).
+  /// [rows]: which example of its source a row is; -1 for a row of padding (after the last example
+  /// of all).
   std::vector<int64_t> example_ids;
+  /// [rows]: which source it is of, in the order of a mixture; 0 where there is one.
+  std::vector<int32_t> sources;
 };
 
 /// Sets the sizes of all arrays for batch.rows and batch.length.

@@ -9,7 +9,7 @@
 #include "tessera/data/batch.h"
 #include "tessera/data/ordered_workers.h"
 #include "tessera/data/packed_examples.h"
-#include "tessera/data/sample_order.h"
+#include "tessera/data/sample_sequence.h"
 
 namespace tessera {
 
@@ -33,13 +33,16 @@ struct BatchLoaderOptions {
 /// example is still used once an epoch. batch_at() is for any thread, the rest for one at a time.
 class BatchLoader {
  public:
-  /// INVALID_ARGUMENT for options out of range, and when an endless loader has fewer examples than
-  /// a batch has rows.
+  /// INVALID_ARGUMENT for options out of range, and when an endless source has fewer examples than
+  /// a batch has rows of it.
   static Result<std::unique_ptr<BatchLoader>> create(std::shared_ptr<const ExampleSource> examples,
+                                                     const BatchLoaderOptions& options);
+  /// Of a mixture, whose sources have names and epochs of their own; options.epochs is not used.
+  static Result<std::unique_ptr<BatchLoader>> create(std::vector<SampleSource> sources,
                                                      const BatchLoaderOptions& options);
 
   /// The batch at the position, which then moves on by batch_size. OUT_OF_RANGE when the last epoch
-  /// has ended.
+  /// of a source has ended.
   Result<Batch> next();
   /// The batch at any position, without changing this one: a pure function.
   Result<Batch> batch_at(int64_t position) const;
@@ -50,8 +53,8 @@ class BatchLoader {
   Status seek(int64_t position);
   /// Batches from here to the end of the last epoch; -1: without end.
   int64_t batches_left() const;
-  int64_t examples_per_epoch() const { return order_.examples(); }
-  int64_t epoch() const { return position_ / order_.examples(); }
+  /// How often all examples of all sources were used as often as there are, rounded down.
+  int64_t epoch() const { return position_ / sequence_->examples(); }
   /// Input tokens used so far, without padding.
   int64_t tokens_used() const;
 
@@ -59,21 +62,20 @@ class BatchLoader {
   Json state() const;
   /// Goes on where the loader that gave `state` was. FAILED_PRECONDITION when seed, shuffle,
   /// sequence length or data differ from that one's: says which, and both values. Batch size, rows,
-  /// workers and epochs may differ.
+  /// workers, epochs and a mixture's weights and sources may differ.
   Status restore(const Json& state);
 
   /// How long the last next() waited or worked for its batch.
   double last_wait_ms() const { return last_wait_ms_; }
 
  private:
-  BatchLoader(std::shared_ptr<const ExampleSource> examples, const BatchLoaderOptions& options);
+  BatchLoader(std::unique_ptr<SampleSequence> sequence, const BatchLoaderOptions& options)
+      : sequence_(std::move(sequence)), options_(options) {}
   void start_workers();
-  bool endless() const { return options_.epochs == 0; }
-  int64_t end_position() const { return options_.epochs * order_.examples(); }
+  const ExampleSource& any_source() const { return *sequence_->sources()[0].examples; }
 
-  const std::shared_ptr<const ExampleSource> examples_;
+  const std::unique_ptr<SampleSequence> sequence_;
   const BatchLoaderOptions options_;
-  const SampleOrder order_;
   int64_t position_ = 0;
   double last_wait_ms_ = 0;
   std::unique_ptr<OrderedWorkers<int64_t, Result<Batch>>>

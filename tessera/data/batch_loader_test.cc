@@ -200,6 +200,8 @@ class CountedExamples : public ExampleSource {
   int64_t length() const override { return of_->length(); }
   int32_t pad_token() const override { return of_->pad_token(); }
   int64_t tokens_in(int64_t index) const override { return of_->tokens_in(index); }
+  int64_t tokens() const override { return of_->tokens(); }
+  bool only_last_is_short() const override { return of_->only_last_is_short(); }
   std::string fingerprint() const override { return of_->fingerprint(); }
   Status read(int64_t index, const RowSpans& row) const override {
     ++reads_[index];
@@ -261,6 +263,8 @@ class FailingSource final : public ExampleSource {
   int64_t length() const override { return 1; }
   int32_t pad_token() const override { return 0; }
   int64_t tokens_in(int64_t) const override { return 1; }
+  int64_t tokens() const override { return size(); }
+  bool only_last_is_short() const override { return true; }
   std::string fingerprint() const override { return "failing"; }
   Status read(int64_t index, const RowSpans& row) const override {
     if (index == 7 && !healed) return data_loss("example 7 is damaged");

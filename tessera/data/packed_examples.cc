@@ -4,45 +4,9 @@
 #include <utility>
 
 #include "tessera/base/crc32c.h"
+#include "tessera/data/row_pieces.h"
 
 namespace tessera {
-namespace {
-
-// The part of a row from `begin` on that one document fills.
-RowSpans part_of(const RowSpans& row, size_t begin, size_t count) {
-  return {row.tokens.subspan(begin, count), row.targets.subspan(begin, count),
-          row.mask.subspan(begin, count), row.segment_ids.subspan(begin, count),
-          row.positions.subspan(begin, count)};
-}
-
-// A piece of one document, `count` tokens from `begin` of the store on. The document has a token
-// after them, or ends with them.
-void fill_segment(const TokenStore& store, uint64_t begin, bool ends, int32_t pad_token,
-                  int32_t segment_id, const RowSpans& row) {
-  const size_t count = row.tokens.size();
-  store.read(begin, row.tokens);
-  std::copy(row.tokens.begin() + 1, row.tokens.end(), row.targets.begin());
-  std::fill(row.mask.begin(), row.mask.end(), 1.0f);
-  if (ends) {
-    row.targets[count - 1] = pad_token;
-    row.mask[count - 1] = 0.0f;
-  } else {
-    store.read(begin + count, row.targets.subspan(count - 1));
-  }
-  std::fill(row.segment_ids.begin(), row.segment_ids.end(), segment_id);
-  for (size_t i = 0; i < count; ++i) row.positions[i] = static_cast<int32_t>(i);
-}
-
-// A target counts where its own token, the one after the input, does. The last of a document has
-// none, and a weight of 0 already.
-void apply_mask(std::span<const uint8_t> counts, uint64_t begin, const RowSpans& row) {
-  for (size_t i = 0; i < row.mask.size(); ++i) {
-    if (row.mask[i] != 0 && counts[begin + i + 1] == 0) row.mask[i] = 0;
-  }
-}
-
-}  // namespace
-
 Result<std::shared_ptr<const PackedExamples>> PackedExamples::create(
     std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
     int64_t length, bool masked) {
@@ -119,27 +83,12 @@ Status PackedExamples::read(int64_t index, const RowSpans& row) const {
     if (end < at || end > starts_.back()) return damaged(document);
     if (end == at) continue;
     const size_t here = std::min<uint64_t>(count - done, end - at);
-    const bool ends = at + here == end;
-    fill_segment(*store_, from, ends, pad_token_, ++segment_id, part_of(row, done, here));
-    if (masked_) apply_mask(store_->loss_mask(), from, part_of(row, done, here));
+    const DocumentPiece piece = {from, static_cast<uint32_t>(here), at + here == end};
+    fill_piece(*store_, piece, masked_, pad_token_, ++segment_id, part_of(row, done, here));
     done += here;
   }
   fill_with_padding(part_of(row, count, length_ - count), pad_token_);
-  return check_tokens(row);
-}
-
-// Devices would take a token that is none for another one, and train on.
-Status PackedExamples::check_tokens(const RowSpans& row) const {
-  const auto vocabulary = static_cast<uint32_t>(store_->manifest().vocab_size);
-  uint32_t largest = 0;
-  for (const std::span<int32_t> tokens : {row.tokens, row.targets}) {
-    for (const int32_t token : tokens) largest = std::max(largest, static_cast<uint32_t>(token));
-  }
-  if (largest < vocabulary) return {};
-  return data_loss(store_->folder(), "/", kTokensFile, ": token ", static_cast<int32_t>(largest),
-                   " is outside the vocabulary of ", vocabulary,
-                   ": damaged, as `tessera data stat --verify` tells; copy the store again, or "
-                   "build it again");
+  return check_row(*store_, row);
 }
 
 }  // namespace tessera

@@ -26,6 +26,10 @@ class ExampleSource {
   virtual int32_t pad_token() const = 0;
   /// How many tokens of example `index` are no padding.
   virtual int64_t tokens_in(int64_t index) const = 0;
+  /// Of all examples together.
+  virtual int64_t tokens() const = 0;
+  /// Whether only the last example has padding.
+  virtual bool only_last_is_short() const = 0;
   /// Writes example `index`, which must be in [0, size()), into spans of length(). DATA_LOSS when
   /// the store is damaged.
   virtual Status read(int64_t index, const RowSpans& row) const = 0;
@@ -56,7 +60,8 @@ class PackedExamples final : public ExampleSource {
   std::string fingerprint() const override { return fingerprint_; }
 
   /// Of the documents chosen.
-  int64_t tokens() const { return static_cast<int64_t>(starts_.back()); }
+  int64_t tokens() const override { return static_cast<int64_t>(starts_.back()); }
+  bool only_last_is_short() const override { return true; }
   int64_t documents() const { return static_cast<int64_t>(starts_.size()) - 1; }
 
  private:
@@ -64,7 +69,6 @@ class PackedExamples final : public ExampleSource {
   Status choose(std::vector<uint64_t> documents);
   Status count_masked_only();
   Status damaged(uint64_t document) const;
-  Status check_tokens(const RowSpans& row) const;
   uint64_t store_begin(size_t document) const;
 
   std::shared_ptr<const TokenStore> store_;

@@ -142,7 +142,9 @@ TEST(PackedExamplesTest, ATokenOutsideTheVocabularyIsAnError) {
     std::vector<int32_t> read(static_cast<size_t>(store->tokens()));
     store->read(0, read);
     EXPECT_EQ(status.ok(), check_token_ids(read, store->manifest().vocab_size).ok()) << status;
-    if (!status.ok()) EXPECT_THAT(std::string(status.message()), HasSubstr("s/tokens.bin: token"));
+    if (!status.ok()) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("s/tokens.bin: token"));
+    }
   }
 }
 

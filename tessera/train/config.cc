@@ -1,7 +1,9 @@
 #include "tessera/train/config.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "tessera/base/filesystem.h"
 #include "tessera/models/lora/model.h"
@@ -75,6 +77,10 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("store", store)
       .expands_variables()
       .help("Folder of the token store; built from the corpus where it is missing.");
+  f.field("mixture", mixture)
+      .help(
+          "Several stores instead: name: [store, weight], or [store, weight, epochs]. Each has a "
+          "position and epochs of its own.");
   f.field("corpus", corpus)
       .expands_variables()
       .help("Text, .jsonl and .parquet files, folders, or patterns with *, ** and ?.");
@@ -88,12 +94,50 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("validation_fraction", validation_fraction)
       .range(0, 0.9)
       .help("Share of the documents that is kept for validation, and never trained on.");
+  f.choice("packing", packing,
+           {{"concatenate", Packing::kConcatenate}, {"first_fit", Packing::kFirstFit}})
+      .help(
+          "How documents become rows: back to back and cut where a row is full, or each whole into "
+          "the first row with room, with padding.");
+  f.field("epochs", epochs)
+      .at_least(0)
+      .help("How often the examples are gone through; 0: as often as training.steps asks for.");
   f.field("shuffle", shuffle).help("Visit the examples of an epoch in a random order.");
   f.field("shuffle_seed", shuffle_seed)
       .help("That order is a pure function of this seed, the epoch and the index.");
   f.choice("loading", loading,
            {{"per_process", LoadingStrategy::kPerProcess}, {"whole", LoadingStrategy::kWhole}})
       .help("Of several processes each reads the rows that its devices hold, or all of a batch.");
+  f.field("workers", workers).range(1, 1024).help("Threads that make batches ahead.");
+  f.field("prefetch", prefetch).range(1, 65536).help("Batches made ahead, at most.");
+}
+
+Status DataConfig::validate() const { return sources().status(); }
+
+Result<std::vector<DataSource>> DataConfig::sources() const {
+  std::vector<DataSource> sources;
+  if (mixture.empty()) {
+    sources.push_back({.name = "", .store = store, .epochs = epochs});
+    return sources;
+  }
+  if (!store.empty() || !corpus.empty())
+    return invalid_argument(store.empty() ? "corpus" : "store",
+                            " is given beside mixture, which names its own stores: leave one out");
+  for (const auto& [name, parts] : mixture) {
+    DataSource source{.name = name, .store = "", .epochs = epochs};
+    const bool good =
+        !name.empty() && (parts.size() == 2 || parts.size() == 3) && !parts[0].empty() &&
+        absl::SimpleAtod(parts[1], &source.weight) && source.weight > 0 &&
+        std::isfinite(source.weight) &&
+        (parts.size() < 3 || (absl::SimpleAtoi(parts[2], &source.epochs) && source.epochs >= 0));
+    if (!good)
+      return invalid_argument("mixture.", name, " is [", absl::StrJoin(parts, ", "),
+                              "]; required: [folder of a token store, weight above 0, and, if "
+                              "wanted, epochs from 0 (without end) on]");
+    source.store = parts[0];
+    sources.push_back(std::move(source));
+  }
+  return sources;
 }
 
 void CheckpointConfig::fields(ConfigFields& f) {
@@ -168,6 +212,8 @@ void LoggingConfig::fields(ConfigFields& f) {
       .help("Steps between lines on the console; files get every step.");
   f.field("json", json).help("Write metrics.jsonl.");
   f.field("tensorboard", tensorboard).help("Write TensorBoard event files.");
+  f.field("examples", examples)
+      .help("Write which examples each step used: examples/process-*.jsonl, a file a process.");
 }
 
 void GuardsConfig::fields(ConfigFields& f) {
@@ -316,7 +362,8 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
 Status RunConfig::validate_vocabulary(int64_t tokens) const {
   if (tokens <= model.llama.vocab_size) return absl::OkStatus();
   return invalid_argument("model.vocab_size is ", model.llama.vocab_size, ", but the tokenizer of ",
-                          data.store, " has ", tokens, " tokens: set model.vocab_size=", tokens,
+                          data.store.empty() ? "data.mixture" : data.store, " has ", tokens,
+                          " tokens: set model.vocab_size=", tokens,
                           " or more, or build a smaller store");
 }
 

@@ -56,8 +56,23 @@ struct ChatTemplateConfig : ChatTemplate {
 /// What a run learns: all that it reads, or what the assistant says in conversations.
 enum class Task { kPretrain, kSft };
 
+/// How documents become rows of one length.
+enum class Packing {
+  kConcatenate,  ///< back to back, cut where a row is full: PackedExamples
+  kFirstFit,     ///< whole where they fit: FirstFitExamples
+};
+
+/// A token store that a run learns from.
+struct DataSource {
+  std::string name;  ///< Empty: the only one.
+  std::string store;
+  double weight = 1;
+  int64_t epochs = 0;  ///< 0: without end.
+};
+
 struct DataConfig {
-  std::string store;  ///< Folder of the token store.
+  std::string store;         ///< Folder of the token store.
+  ConfigNamedLists mixture;  ///< Instead: name -> store, weight and, if wanted, epochs.
   std::vector<std::string>
       corpus;  ///< Files, folders or patterns that the store is built from where it is missing.
   std::string text_key = "text";     ///< Of JSON lines and Parquet: what holds a document's text.
@@ -66,12 +81,19 @@ struct DataConfig {
   ChatTemplateConfig chat_template;  ///< How task sft makes text of conversations.
   TokenizerConfig tokenizer;
   double validation_fraction = 0.02;  ///< Of the documents; they are never trained on.
+  Packing packing = Packing::kConcatenate;
+  int64_t epochs = 0;  ///< 0: without end.
   bool shuffle = true;
   uint64_t shuffle_seed = 0;
   LoadingStrategy loading =
       LoadingStrategy::kPerProcess;  ///< What each of several processes reads.
+  int64_t workers = 1;               ///< Threads that make batches.
+  int64_t prefetch = 4;              ///< Batches made ahead, at most.
 
   void fields(ConfigFields& f);
+  Status validate() const;
+  /// The stores: those of the mixture, else the one.
+  Result<std::vector<DataSource>> sources() const;
 };
 
 /// The near tier of a run's checkpoints (local_tier.h).
@@ -113,6 +135,7 @@ struct LoggingConfig {
   int64_t interval = 1;  ///< Steps between console lines; files get every step.
   bool json = true;
   bool tensorboard = true;
+  bool examples = false;  ///< Which examples each step used.
 
   void fields(ConfigFields& f);
 };

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_format.h"
+#include "tessera/base/format.h"
+#include "tessera/base/log.h"
 #include "tessera/data/document_split.h"
+#include "tessera/data/first_fit_examples.h"
 #include "tessera/data/packed_examples.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/step.h"
@@ -11,15 +15,22 @@
 namespace tessera {
 namespace {
 
-Result<std::unique_ptr<BatchLoader>> make_loader(const TrainingData& data,
-                                                 std::vector<uint64_t> documents,
-                                                 const RunConfig& config,
-                                                 BatchLoaderOptions options) {
-  ASSIGN_OR_RETURN(auto examples, PackedExamples::create(data.store, std::move(documents),
-                                                         config.training.sequence_length,
-                                                         /*masked=*/config.task == Task::kSft));
-  options.batch_size = config.training.batch_size;
-  return BatchLoader::create(std::move(examples), options);
+Result<std::shared_ptr<const ExampleSource>> make_examples(const RunConfig& config,
+                                                           std::shared_ptr<const TokenStore> store,
+                                                           const std::vector<uint64_t>& documents) {
+  const int64_t length = config.training.sequence_length;
+  const bool masked = config.task == Task::kSft;
+  if (config.data.packing == Packing::kFirstFit)
+    return FirstFitExamples::create(std::move(store), documents, length, masked);
+  return PackedExamples::create(std::move(store), documents, length, masked);
+}
+
+void log_source(const DataSource& source, const ExampleSource& examples) {
+  const double room = static_cast<double>(examples.size() * examples.length());
+  log_info("data: ", source.name.empty() ? "" : str_cat(source.name, ": "),
+           count_text(static_cast<double>(examples.size())), " rows of ", examples.length(),
+           " tokens an epoch, ",
+           absl::StrFormat("%.1f %% full", 100 * static_cast<double>(examples.tokens()) / room));
 }
 
 // The array of a batch that a program's argument takes, as a host array of the rows that are there.
@@ -51,23 +62,38 @@ Result<HostArray> part_of(const Batch& batch, const HostArray& rows, Box box) {
 
 }  // namespace
 
-Result<TrainingData> TrainingData::open(const RunConfig& config,
-                                        std::shared_ptr<const TokenStore> store,
+Result<TrainingData> TrainingData::open(const RunConfig& config, const TokenStores& stores,
                                         const std::vector<int64_t>& rows) {
-  TrainingData data{
-      .store = std::move(store), .train = nullptr, .validation = nullptr, .unigram = {}};
   const ValidationOptions held_out{
       .fraction = config.data.validation_fraction, .count = 0, .seed = config.data.shuffle_seed};
-  ASSIGN_OR_RETURN(const DocumentSplit split, split_documents(data.store->documents(), held_out));
-  ASSIGN_OR_RETURN(data.train, make_loader(data, split.train, config,
-                                           {.rows = rows,
-                                            .shuffle = config.data.shuffle,
-                                            .seed = config.data.shuffle_seed}));
-  if (split.validation.empty() || config.training.eval_batches == 0) return data;
-  ASSIGN_OR_RETURN(data.validation, make_loader(data, split.validation, config,
-                                                {.rows = rows, .shuffle = false, .epochs = 1}));
-  if (config.task == Task::kSft) return data;  // the unigram model would be of all tokens
-  ASSIGN_OR_RETURN(data.unigram, unigram_loss(*data.store, split));
+  const bool validates = config.training.eval_batches > 0;
+  ASSIGN_OR_RETURN(const std::vector<DataSource> named, config.data.sources());
+  std::vector<SampleSource> train, validation;
+  TrainingData data;
+  for (size_t i = 0; i < named.size(); ++i) {
+    SampleSource source = {named[i].name, nullptr, named[i].weight, named[i].epochs};
+    ASSIGN_OR_RETURN(const DocumentSplit split, split_documents(stores[i]->documents(), held_out));
+    ASSIGN_OR_RETURN(source.examples, make_examples(config, stores[i], split.train));
+    log_source(named[i], *source.examples);
+    train.push_back(source);
+    if (split.validation.empty() || !validates) continue;
+    ASSIGN_OR_RETURN(source.examples, make_examples(config, stores[i], split.validation));
+    source.epochs = 1;
+    validation.push_back(std::move(source));
+    // The unigram model would be of all tokens of a conversation.
+    if (named.size() > 1 || config.task == Task::kSft) continue;
+    ASSIGN_OR_RETURN(data.unigram, unigram_loss(*stores[i], split));
+  }
+  BatchLoaderOptions options = {.batch_size = config.training.batch_size,
+                                .rows = rows,
+                                .shuffle = config.data.shuffle,
+                                .seed = config.data.shuffle_seed,
+                                .workers = static_cast<int>(config.data.workers),
+                                .prefetch = config.data.prefetch};
+  ASSIGN_OR_RETURN(data.train, BatchLoader::create(std::move(train), options));
+  if (validation.empty()) return data;
+  options.shuffle = false;
+  ASSIGN_OR_RETURN(data.validation, BatchLoader::create(std::move(validation), options));
   return data;
 }
 

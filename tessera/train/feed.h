@@ -16,15 +16,18 @@
 
 namespace tessera {
 
-/// A run's data: a store's documents, split into those to train on and those held out.
-struct TrainingData {
-  std::shared_ptr<const TokenStore> store;
-  std::unique_ptr<BatchLoader> train;       ///< without end
-  std::unique_ptr<BatchLoader> validation;  ///< one pass, in order; null when nothing is held out
-  std::optional<UnigramLoss> unigram;       ///< with a validation part only
+using TokenStores = std::vector<std::shared_ptr<const TokenStore>>;
 
-  /// `rows`: of each batch those that are read; empty: all.
-  static Result<TrainingData> open(const RunConfig& config, std::shared_ptr<const TokenStore> store,
+/// A run's data: the documents of its stores, split into those to train on and those held out.
+struct TrainingData {
+  std::unique_ptr<BatchLoader> train;       ///< with the recipe's epochs
+  std::unique_ptr<BatchLoader> validation;  ///< one pass, in order, until a source ends; null when
+                                            ///< nothing is held out
+  std::optional<UnigramLoss> unigram;       ///< of one store, with a validation part
+
+  /// `stores`: of config.data.sources(), in that order. `rows`: of each batch those that are read;
+  /// empty: all.
+  static Result<TrainingData> open(const RunConfig& config, const TokenStores& stores,
                                    const std::vector<int64_t>& rows = {});
 };
 

@@ -25,9 +25,10 @@ struct StepMetrics {
   int64_t step = 0;  ///< From 1.
   double loss = 0;
   double learning_rate = 0;
-  double grad_norm = 0;  ///< Global, before clipping.
-  double seconds = 0;    ///< From the completion of the step before to this one's.
-  int64_t tokens = 0;    ///< That the step trained on, over all devices.
+  double grad_norm = 0;          ///< Global, before clipping.
+  double seconds = 0;            ///< From the completion of the step before to this one's.
+  double data_wait_seconds = 0;  ///< The loop stood still for its batch.
+  int64_t tokens = 0;            ///< That the step trained on, over all devices.
   std::vector<std::pair<std::string, double>> extra;  ///< Further scalars by name, such as z_loss.
 };
 

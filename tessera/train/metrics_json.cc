@@ -2,30 +2,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "tessera/base/json.h"
+#include "tessera/train/step_lines.h"
 
 namespace tessera {
 namespace {
-
-// Whether a line is one of ours, of an update up to `resume_step`.
-bool stays(std::string_view text, int64_t resume_step) {
-  const Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return line.is_object() && line.contains("step") && line["step"].is_number_integer() &&
-         line["step"].get<int64_t>() <= resume_step;
-}
-
-// The whole lines of updates up to `resume_step`; a damaged one costs no other.
-std::string lines_to_keep(std::string_view text, int64_t resume_step) {
-  std::string kept;
-  while (true) {
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos) return kept;
-    if (stays(text.substr(0, end), resume_step)) kept += text.substr(0, end + 1);
-    text.remove_prefix(end + 1);
-  }
-}
 
 class JsonSink : public MetricsSink {
  public:
@@ -42,6 +24,7 @@ class JsonSink : public MetricsSink {
     line["learning_rate"] = metrics.learning_rate;
     line["grad_norm"] = metrics.grad_norm;
     line["step_ms"] = metrics.seconds * 1e3;
+    line["data_wait_ms"] = metrics.data_wait_seconds * 1e3;
     line["tokens"] = metrics.tokens;
     line["tokens_per_second"] = rates.tokens_per_second;
     line["tflops_per_device"] = rates.tflops_per_device;
@@ -96,11 +79,7 @@ Result<std::unique_ptr<MetricsSink>> make_json_sink(const std::string& path, int
                                                     const RunFacts& facts, FileSystem& files,
                                                     const Clock& clock) {
   RETURN_IF_ERROR(files.create_dirs(parent_path(path)));
-  if (files.exists(path)) {
-    ASSIGN_OR_RETURN(const std::string text, files.read_file(path));
-    const std::string kept = lines_to_keep(text, resume_step);
-    if (kept.size() < text.size()) RETURN_IF_ERROR(files.write_file_atomic(path, kept));
-  }
+  RETURN_IF_ERROR(keep_lines(files, path, resume_step));
   ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.append_file(path));
   return std::make_unique<JsonSink>(path, std::move(file), facts, clock);
 }

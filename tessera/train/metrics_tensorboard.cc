@@ -34,6 +34,7 @@ class TensorBoardSink : public MetricsSink {
     event.add("learning/loss", metrics.loss);
     event.add("learning/learning_rate", metrics.learning_rate);
     event.add("learning/grad_norm", metrics.grad_norm);
+    event.add("data/wait_ms", metrics.data_wait_seconds * 1e3);
     for (const auto& [name, value] : metrics.extra) event.add(str_cat("learning/", name), value);
     event.add("perf/step_time_seconds", metrics.seconds);
     event.add("perf/tokens_per_second", rates.tokens_per_second);

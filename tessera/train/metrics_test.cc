@@ -117,7 +117,7 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
   ASSERT_TRUE((*sink)->finish().ok());
   EXPECT_EQ(
       *files.disk().read_file(files / "run/metrics.jsonl"),
-      R"({"step":1,"time":1700000000.0,"loss":4.125,"learning_rate":0.0003,"grad_norm":1.5,"step_ms":2000.0,)"
+      R"({"step":1,"time":1700000000.0,"loss":4.125,"learning_rate":0.0003,"grad_norm":1.5,"step_ms":2000.0,"data_wait_ms":0.0,)"
       R"("tokens":8192,"tokens_per_second":4096.0,"tflops_per_device":0.25,"gemm_peak_share":0.25})"
       "\n"
       R"({"step":1,"time":1700000000.0,"eval_loss":2.0,"eval_perplexity":7.38905609893065,"eval_tokens":64,)"

@@ -13,7 +13,9 @@ namespace {
 
 constexpr size_t kMostNamed = 5;
 constexpr const char* kMayDiffer[] = {"output_directory", "data.store", "data.corpus",
-                                      "data.tokenizer.model", "logging"};
+                                      "data.tokenizer.model", "logging",
+                                      // each process's own
+                                      "checkpoint.local.directory", "checkpoint.local.address"};
 
 void compare(const std::string& path, const Json& own, const Json& leaders,
              std::vector<std::string>& differences) {

@@ -86,6 +86,32 @@ Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& 
   return TokenStore::open(config.store);
 }
 
+Result<std::vector<std::shared_ptr<const TokenStore>>> open_or_build_stores(
+    const DataConfig& config, Task task, FileSystem& files) {
+  ASSIGN_OR_RETURN(const std::vector<DataSource> sources, config.sources());
+  std::vector<std::shared_ptr<const TokenStore>> stores;
+  if (config.mixture.empty()) {
+    ASSIGN_OR_RETURN(stores.emplace_back(), open_or_build_store(config, task, files));
+    return stores;
+  }
+  std::shared_ptr<const Tokenizer> first;
+  for (const DataSource& source : sources) {
+    auto store = TokenStore::open(source.store);
+    if (absl::IsNotFound(store.status()))
+      return not_found("data.mixture.", source.name, ": ", store.status().message(),
+                       "; build it by `tessera data build`");
+    RETURN_IF_ERROR(annotate(store.status(), str_cat("data.mixture.", source.name)));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer, (*store)->tokenizer());
+    if (!first) first = tokenizer;
+    if (tokenizer->kind() != first->kind() || tokenizer->model() != first->model())
+      return failed_precondition("data.mixture: ", source.store, " (", source.name,
+                                 ") was built with another tokenizer than ", sources[0].store, " (",
+                                 sources[0].name, "): build both with one");
+    stores.push_back(*std::move(store));
+  }
+  return stores;
+}
+
 std::string build_summary_text(const std::string& folder, const BuildSummary& summary) {
   const TokenStoreManifest& manifest = summary.manifest;
   const double seconds = summary.tokenizer_seconds + summary.encode_seconds;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "tessera/base/filesystem.h"
 #include "tessera/base/status.h"
@@ -20,6 +21,11 @@ BuildProgressCallback log_build_progress();
 /// that is there but damaged is an error, never rebuilt.
 Result<std::shared_ptr<const TokenStore>> open_or_build_store(const DataConfig& config, Task task,
                                                               FileSystem& files);
+
+/// The stores of a recipe's sources, in their order: of one source as open_or_build_store(), of a
+/// mixture opened, all with one tokenizer.
+Result<std::vector<std::shared_ptr<const TokenStore>>> open_or_build_stores(
+    const DataConfig& config, Task task, FileSystem& files);
 
 /// "built runs/tokens: 1,234 tokens of 12 documents ...", for the log and `tessera data build`.
 std::string build_summary_text(const std::string& folder, const BuildSummary& summary);

@@ -11,6 +11,7 @@
 #include "tessera/runtime/replica_check.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/config_changes.h"
+#include "tessera/train/examples_log.h"
 #include "tessera/train/gemm_peak.h"
 #include "tessera/train/initial_weights.h"
 #include "tessera/train/memory_check.h"
@@ -45,6 +46,7 @@ float scalar_of(const HostArray& array) { return array.as<float>()[0]; }
 struct Pending {
   int64_t step;
   double learning_rate;
+  double data_wait_s;
   Tree<Array> metrics;
 };
 
@@ -105,6 +107,8 @@ class Trainer {
   Result<bool> resume_from_newest();
   Status resume(const CheckpointReader& reader);
   Status open_metrics();
+  Status open_examples_log();
+  Status check_data_suffices() const;
   void print_plan() const;
   void print_measured(const CompiledFunction& step_program) const;
   void print_peak(const GemmPeak& peak) const;
@@ -144,6 +148,7 @@ class Trainer {
   std::optional<TrafficMeter> traffic_;
   RunFacts facts_;
   MetricsLogger metrics_;
+  std::unique_ptr<ExamplesLog> examples_log_;  // null: none is wanted
   Tree<Array> state_;
   int64_t step_ = 0;           // dispatched
   int64_t first_step_ = 0;     // that this process began after
@@ -162,6 +167,8 @@ class Trainer {
 Status Trainer::prepare() {
   RETURN_IF_ERROR(compile());
   RETURN_IF_ERROR(start_state());
+  RETURN_IF_ERROR(check_data_suffices());
+  RETURN_IF_ERROR(open_examples_log());
   return open_metrics();
 }
 
@@ -342,6 +349,26 @@ Status Trainer::resume(const CheckpointReader& reader) {
   return absl::OkStatus();
 }
 
+Status Trainer::open_examples_log() {
+  if (!config_.logging.examples) return absl::OkStatus();
+  const std::string& folder = config_.output_directory;
+  RETURN_IF_ERROR(peers_.lead("opening the log of examples",
+                              [&] { return ExamplesLog::cut(environment_.files, folder, step_); }));
+  auto opened = ExamplesLog::open(environment_.files, folder, peers_.process());
+  if (opened.ok()) examples_log_ = *std::move(opened);
+  return peers_.agree("opening the log of examples", opened.status());
+}
+
+// A run that cannot come to its end had better not begin.
+Status Trainer::check_data_suffices() const {
+  const int64_t left = data_.train->batches_left();
+  if (left < 0 || left >= config_.training.steps - step_) return absl::OkStatus();
+  return usage_error(failed_precondition("data.epochs: the data ends after step ", step_ + left,
+                                         ", and training.steps is ", config_.training.steps,
+                                         ": set training.steps=", step_ + left,
+                                         " or less, or raise the epochs (0: as many as it takes)"));
+}
+
 Status Trainer::open_metrics() {
   if (!peers_.leads()) return absl::OkStatus();  // all have the same numbers
   ConsoleOptions console{.interval = config_.logging.interval, .row_width = terminal_width()};
@@ -363,6 +390,8 @@ Status Trainer::open_metrics() {
 
 Status Trainer::dispatch() {
   ASSIGN_OR_RETURN(const Batch batch, data_.train->next());
+  const double data_wait_s = data_.train->last_wait_ms() / 1e3;
+  if (examples_log_) RETURN_IF_ERROR(examples_log_->add(step_ + 1, batch));
   between_steps_ = false;
   ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_));
   const double rate = learning_rate(schedule_, step_ + 1);
@@ -381,7 +410,7 @@ Status Trainer::dispatch() {
   state_ = std::move(next);
   ++step_;
   between_steps_ = true;
-  pending_.push_back({step_, rate, results.subtree("metrics")});
+  pending_.push_back({step_, rate, data_wait_s, results.subtree("metrics")});
   return absl::OkStatus();
 }
 
@@ -398,6 +427,7 @@ Status Trainer::complete_one() {
                       .learning_rate = pending.learning_rate,
                       .grad_norm = scalar_of(grad_norm),
                       .seconds = absl::ToDoubleSeconds(now - last_completion_),
+                      .data_wait_seconds = pending.data_wait_s,
                       .tokens = config_.training.tokens_per_step(),
                       .extra = {}};
   if (config_.training.z_loss > 0) {
@@ -646,22 +676,17 @@ Status check_task(const RunConfig& config, const TokenStore& store) {
                                          "to build it from; or set task=pretrain"));
 }
 
-Result<std::shared_ptr<const TokenStore>> open_store(const RunConfig& config, FileSystem& files,
-                                                     Peers& peers) {
-  std::shared_ptr<const TokenStore> store;
-  // One builds it where it is not there yet; the others open what that one built.
-  RETURN_IF_ERROR(peers.lead("opening data.store", [&]() -> Status {
-    ASSIGN_OR_RETURN(store, open_or_build_store(config.data, config.task, files));
+// One process builds it where it is not there yet; the others open what that one built.
+Result<TokenStores> open_stores(const RunConfig& config, FileSystem& files, Peers& peers) {
+  TokenStores stores;
+  const auto open = [&]() -> Status {
+    ASSIGN_OR_RETURN(stores, open_or_build_stores(config.data, config.task, files));
     return absl::OkStatus();
-  }));
-  Status opened;
-  if (!store) {
-    auto built = TokenStore::open(config.data.store);
-    opened = built.status();
-    if (built.ok()) store = *std::move(built);
-  }
-  RETURN_IF_ERROR(peers.agree("opening what was built", opened));
-  return store;
+  };
+  RETURN_IF_ERROR(peers.lead("opening data.store", open));
+  RETURN_IF_ERROR(peers.agree("opening what was built", peers.leads() ? absl::OkStatus() : open()));
+  for (const auto& store : stores) RETURN_IF_ERROR(check_task(config, *store));
+  return stores;
 }
 
 // Of each batch those that this process reads.
@@ -704,20 +729,21 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
     lock.emplace(std::move(taken));
     return absl::OkStatus();
   }));
-  RETURN_IF_ERROR(
-      check_same_folder("output_directory", config.output_directory, environment.files, peers));
+  // What is not saved into it may be on each machine's own disk.
   if (config.checkpoint.enabled && !config.checkpoint.directory.empty()) {
     RETURN_IF_ERROR(check_same_folder("checkpoint.directory", config.checkpoint.directory,
                                       environment.files, peers));
+  } else if (config.checkpoint.enabled) {
+    RETURN_IF_ERROR(
+        check_same_folder("output_directory", config.output_directory, environment.files, peers));
   }
-  ASSIGN_OR_RETURN(auto store, open_store(config, environment.files, peers));
-  RETURN_IF_ERROR(check_same_store(*store, peers));
-  RETURN_IF_ERROR(check_task(config, *store));
-  ASSIGN_OR_RETURN(auto tokenizer, store->tokenizer());
+  ASSIGN_OR_RETURN(const TokenStores stores, open_stores(config, environment.files, peers));
+  for (const auto& store : stores) RETURN_IF_ERROR(check_same_store(*store, peers));
+  ASSIGN_OR_RETURN(auto tokenizer, stores[0]->tokenizer());
   const Status vocabulary = config.validate_vocabulary(tokenizer->vocab_size());
   if (!vocabulary.ok()) return usage_error(vocabulary);
   ASSIGN_OR_RETURN(const std::vector<int64_t> rows, rows_of_this_process(session));
-  ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, std::move(store), rows));
+  ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, stores, rows));
   Trainer trainer(std::move(session), std::move(data), environment, peers);
   const Attached attached(environment.watch, client);
   RETURN_IF_ERROR(trainer.prepare());
