@@ -18,6 +18,9 @@ struct UnigramLoss {
   int64_t validation_targets = 0;
 };
 
+/// A store of more tokens than this is judged by every so many-th of its documents.
+inline constexpr int64_t kMostUnigramTokens = int64_t{64} << 20;
+
 /// Fits token frequencies to the targets of the training documents, each count plus one, and gives
 /// the mean -log(frequency) of targets. Targets are every token of a document but its first, as in
 /// PackedExamples, so the figures compare with a trained model's loss. INVALID_ARGUMENT when either

@@ -123,7 +123,7 @@ TEST(JsonMetrics, EveryStepAndValidationIsALine) {
       R"({"step":1,"time":1700000000.0,"eval_loss":2.0,"eval_perplexity":7.38905609893065,"eval_tokens":64,)"
       R"("eval_seconds":1.0,"eval_unigram_loss":7.0})"
       "\n"
-      R"({"step":1,"time":1700000000.0,"save_bytes":4096,"save_ready_seconds":0.5,"save_stall_seconds":0.25,)"
+      R"({"step":1,"time":1700000000.0,"save_tier":"durable","save_bytes":4096,"save_ready_seconds":0.5,"save_stall_seconds":0.25,)"
       R"("save_copy_seconds":0.125,"save_write_seconds":2.0,"save_commit_seconds":1.0})"
       "\n");
 }
