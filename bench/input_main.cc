@@ -1,18 +1,24 @@
 // bench_input [--store FOLDER] [--sequence_length N] [--batch N] [--seconds S] [--workers N]
+// [--step_ms M]
 //
 // How many tokens a second one core turns from a token store into shuffled batches, ready for the
 // device. Prints one JSON line. Without --store it makes a store of random tokens in a temporary
-// folder; that file is in the page cache then, so the disk is not measured.
+// folder; that file is in the page cache then, so the disk is not measured. With --step_ms the
+// reader pauses after each batch, as a training step would, and share_below_1_ms says how many of
+// its batches were there within a millisecond.
 
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tessera/data/batch_loader.h"
 #include "tessera/data/packed_examples.h"
@@ -53,6 +59,7 @@ struct Options {
   int64_t batch = 32;
   double seconds = 5;
   int workers = 1;
+  double step_ms = 0;
 };
 
 Result<Options> parse(int count, char** arguments) {
@@ -71,6 +78,8 @@ Result<Options> parse(int count, char** arguments) {
       options.batch = std::atoll(value.c_str());
     } else if (name == "--seconds") {
       options.seconds = std::atof(value.c_str());
+    } else if (name == "--step_ms") {
+      options.step_ms = std::atof(value.c_str());
     } else if (name == "--workers") {
       options.workers = std::atoi(value.c_str());
     } else {
@@ -92,11 +101,17 @@ Result<Json> measure(const Options& options) {
   const double cpu_begin = cpu_seconds();
   double wall = 0;
   int64_t batches = 0;
+  std::vector<double> waits;
   for (; wall < options.seconds; ++batches) {
     RETURN_IF_ERROR(loader->next().status());
+    waits.push_back(loader->last_wait_ms());
+    if (options.step_ms > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(options.step_ms));
     wall = std::chrono::duration<double>(Clock::now() - begin).count();
   }
   const double cpu = cpu_seconds() - cpu_begin;
+  std::sort(waits.begin(), waits.end());
+  const auto below = std::lower_bound(waits.begin(), waits.end(), 1.0) - waits.begin();
   const double tokens = static_cast<double>(loader->tokens_used());
   return Json{{"bench", "input"},
               {"tokens_per_s_per_core", tokens / cpu},
@@ -104,6 +119,10 @@ Result<Json> measure(const Options& options) {
               {"wall_s", wall},
               {"cpu_s", cpu},
               {"batches", batches},
+              {"step_ms", options.step_ms},
+              {"wait_ms_p50", waits[waits.size() / 2]},
+              {"wait_ms_p95", waits[waits.size() * 95 / 100]},
+              {"share_below_1_ms", static_cast<double>(below) / static_cast<double>(waits.size())},
               {"batch", options.batch},
               {"sequence_length", options.sequence_length},
               {"workers", options.workers},

@@ -106,8 +106,12 @@ void DataConfig::fields(ConfigFields& f) {
   f.field("shuffle_seed", shuffle_seed)
       .help("That order is a pure function of this seed, the epoch and the index.");
   f.choice("loading", loading,
-           {{"per_process", LoadingStrategy::kPerProcess}, {"whole", LoadingStrategy::kWhole}})
-      .help("Of several processes each reads the rows that its devices hold, or all of a batch.");
+           {{"per_process", LoadingStrategy::kPerProcess},
+            {"even", LoadingStrategy::kEven},
+            {"whole", LoadingStrategy::kWhole}})
+      .help(
+          "Of several processes each reads the rows that its devices hold; an equal share, which "
+          "the devices then exchange; or all of a batch.");
   f.field("workers", workers).range(1, 1024).help("Threads that make batches ahead.");
   f.field("prefetch", prefetch).range(1, 65536).help("Batches made ahead, at most.");
 }

@@ -111,15 +111,18 @@ Result<std::vector<int64_t>> rows_to_read(const RunConfig& config, const Layout&
   return std::vector<int64_t>(rows.begin(), rows.end());
 }
 
-Result<Tree<Array>> put_batch(Runtime& runtime, const Batch& batch,
-                              const CompiledFunction& program) {
+Result<Tree<Array>> put_batch(Runtime& runtime, const Batch& batch, const CompiledFunction& program,
+                              const std::optional<NamedSharding>& even) {
   Tree<Array> arrays;
   for (const ProgramValue& argument : program.arguments()) {
     if (!argument.path.starts_with("batch.")) continue;
     ASSIGN_OR_RETURN(const HostArray rows, batch_array(batch, argument.path));
     ASSIGN_OR_RETURN(Array array,
-                     Array::from_shards(runtime, argument.shape, argument.sharding,
+                     Array::from_shards(runtime, argument.shape, even.value_or(argument.sharding),
                                         [&](const Box& box) { return part_of(batch, rows, box); }));
+    if (even) {
+      ASSIGN_OR_RETURN(array, device_put(runtime, array, argument.sharding));
+    }
     RETURN_IF_ERROR(arrays.add(argument.path, std::move(array)));
   }
   return arrays;

@@ -37,8 +37,9 @@ Result<std::vector<int64_t>> rows_to_read(const RunConfig& config, const Layout&
                                           std::span<const int64_t> processes, int64_t process);
 
 /// Puts a batch on the devices, as the program's "batch.*" arguments are laid out. An error when a
-/// row that devices of this process hold is not there.
-Result<Tree<Array>> put_batch(Runtime& runtime, const Batch& batch,
-                              const CompiledFunction& program);
+/// row that devices of this process hold is not there. `even`: the layout of even_sharding(), by
+/// which each process has its share of the rows; the devices then exchange them.
+Result<Tree<Array>> put_batch(Runtime& runtime, const Batch& batch, const CompiledFunction& program,
+                              const std::optional<NamedSharding>& even = {});
 
 }  // namespace tessera

@@ -144,6 +144,8 @@ class Trainer {
   std::unique_ptr<LocalTier> local_tier_;  // null: there is none
   RunCheckpoints checkpoints_;
 
+  std::optional<NamedSharding>
+      even_;  // how batches come to the devices, where not as they are used
   std::optional<CompiledFunction> train_step_, eval_step_;
   std::optional<TrafficMeter> traffic_;
   RunFacts facts_;
@@ -189,6 +191,9 @@ Status Trainer::compile() {
   RETURN_IF_ERROR(check_memory(runtime.client(), train_step_->executable()));
   ASSIGN_OR_RETURN(const std::vector<int64_t> processes, runtime.processes(session_.layout.mesh));
   traffic_.emplace(runtime.client(), *train_step_, session_.layout.mesh, processes);
+  if (config_.data.loading == LoadingStrategy::kEven) {
+    ASSIGN_OR_RETURN(even_, even_sharding(session_.layout.mesh, processes));
+  }
   if (data_.validation) {
     ASSIGN_OR_RETURN(const TracedProgram eval_program,
                      trace_eval_step(*session_.model, config_.training, &session_.layout));
@@ -393,7 +398,7 @@ Status Trainer::dispatch() {
   const double data_wait_s = data_.train->last_wait_ms() / 1e3;
   if (examples_log_) RETURN_IF_ERROR(examples_log_->add(step_ + 1, batch));
   between_steps_ = false;
-  ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_));
+  ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_, even_));
   const double rate = learning_rate(schedule_, step_ + 1);
   const float rate_f32 = static_cast<float>(rate);
   const HostArray host_rate = HostArray::from<float>(DType::kF32, {}, std::span(&rate_f32, 1));
@@ -497,7 +502,8 @@ Status Trainer::evaluate() {
   for (int64_t i = 0; i < config_.training.eval_batches && data_.validation->batches_left() > 0;
        ++i) {
     ASSIGN_OR_RETURN(const Batch batch, data_.validation->next());
-    ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *eval_step_));
+    ASSIGN_OR_RETURN(Tree<Array> arguments,
+                     put_batch(*session_.runtime, batch, *eval_step_, even_));
     for (const auto& [path, array] : state_) {
       if (path.starts_with("params.")) RETURN_IF_ERROR(arguments.add(path, array));
     }
@@ -693,7 +699,9 @@ Result<TokenStores> open_stores(const RunConfig& config, FileSystem& files, Peer
 Result<std::vector<int64_t>> rows_of_this_process(const Session& session) {
   const int64_t process = session.runtime->client().process_index();
   ASSIGN_OR_RETURN(const auto processes, session.runtime->processes(session.layout.mesh));
-  ASSIGN_OR_RETURN(auto rows, rows_to_read(session.config, session.layout, processes, process));
+  auto found = rows_to_read(session.config, session.layout, processes, process);
+  if (!found.ok()) return usage_error(annotate(found.status(), "data.loading"));
+  std::vector<int64_t> rows = *std::move(found);
   const int64_t all = session.config.training.batch_size;
   if (std::ssize(rows) < all) log_info("data: reads ", rows.size(), " of ", all, " rows a batch");
   return rows;

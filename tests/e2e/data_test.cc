@@ -95,7 +95,7 @@ TEST(Data, EachExampleIsUsedOnceWhoeverGoesOn) {
   expect_same_order(examples_of(workspace, "whole"), used);
 }
 
-TEST(Data, RowsThatReplicasShareAreReadByEachAndNoOthersAreReadTwice) {
+TEST(Data, RowsThatReplicasShareAreReadByEachOrByOneAndExchanged) {
   const Workspace workspace;
   const Settings tensor = {"training.steps=2", "plugin.devices=2", "ici_tensor_parallelism=2"};
   const Settings command = {"launch", "--processes=2", "--", "train", "recipe.yaml"};
@@ -103,6 +103,15 @@ TEST(Data, RowsThatReplicasShareAreReadByEachAndNoOthersAreReadTwice) {
   // The sharding says that both hold all rows.
   EXPECT_EQ(workspace.read("run/examples/process-0.jsonl"),
             workspace.read("run/examples/process-1.jsonl"));
+  const Ended even = workspace.run(
+      join(join(command, kCommon), join(tensor, {"data.loading=even", "output_directory=even"})));
+  ASSERT_EQ(even.exit_code, 0) << even.err;
+  EXPECT_EQ(examples_of(workspace, "even").size(), 16u) << "each row by one process";
+  EXPECT_EQ(workspace.losses("even"), workspace.losses("run"));
+  const Ended uneven = workspace.run(
+      join(join(command, kCommon), join(tensor, {"data.loading=even", "training.batch_size=7"})));
+  EXPECT_EQ(uneven.exit_code, 2) << uneven.err;
+  EXPECT_THAT(uneven.err, AllOf(HasSubstr("data.loading"), HasSubstr("7")));
 }
 
 TEST(Data, AMixtureGoesOnWithOtherWeights) {
