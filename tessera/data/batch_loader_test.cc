@@ -232,6 +232,25 @@ TEST_F(BatchLoaderTest, RowsThatAreNotNextToEachOtherAreReadAndNoOthers) {
   EXPECT_EQ(counted->reads().size(), 8u);
 }
 
+// Bytes, counted in the store: the processes together read what one alone would.
+TEST_F(BatchLoaderTest, EachProcessReadsItsOwnSlice) {
+  const auto bytes_of = [&](std::vector<int64_t> rows) {
+    const auto store = TokenStore::open(temp_ / "s").value();
+    const auto examples = PackedExamples::create(store, std::nullopt, 5).value();
+    const auto part = loader(examples, {.batch_size = 6, .rows = rows, .seed = 9, .workers = 0});
+    for (int step = 0; step < 5; ++step) EXPECT_TRUE(part->next().ok());
+    return store->bytes_read();
+  };
+  const int64_t whole = bytes_of({});
+  int64_t together = 0;
+  for (const int64_t row : {0, 2, 4}) {
+    const int64_t own = bytes_of({row, row + 1});
+    EXPECT_LT(own, whole * 2 / 5);
+    together += own;
+  }
+  EXPECT_EQ(together, whole);
+}
+
 TEST_F(BatchLoaderTest, AStateOfOtherDataIsRefusedWithTheDifference) {
   const Json state = loader(examples_, {.seed = 3})->state();
   const auto error = [&](std::shared_ptr<const ExampleSource> examples,

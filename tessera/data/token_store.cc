@@ -65,6 +65,7 @@ Status TokenStore::map_file(std::string_view name, int64_t expected_bytes, Mappe
 }
 
 void TokenStore::read(int64_t begin, std::span<int32_t> out) const {
+  bytes_read_ += std::ssize(out) * manifest_.token_bytes;
   if (manifest_.token_bytes == 2) {
     widen<uint16_t>(tokens_.bytes(), begin, out);
   } else {

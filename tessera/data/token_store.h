@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -32,6 +33,8 @@ class TokenStore {
   std::span<const uint64_t> document_starts() const { return starts_; }
   /// Copies out.size() tokens from `begin` on; all must be below tokens().
   void read(int64_t begin, std::span<int32_t> out) const;
+  /// Bytes of tokens that read() took from the store so far.
+  int64_t bytes_read() const { return bytes_read_; }
   /// Whether it says which tokens count in the loss: a store of conversations.
   bool has_loss_mask() const { return !loss_mask_.empty(); }
   /// 1 where a token counts, else 0: one a token. Empty unless has_loss_mask().
@@ -63,6 +66,7 @@ class TokenStore {
   std::span<const uint64_t> starts_;  // in documents_
   MappedFile loss_mask_file_;
   std::span<const uint8_t> loss_mask_;
+  mutable std::atomic<int64_t> bytes_read_ = 0;
 };
 
 }  // namespace tessera
