@@ -30,7 +30,7 @@ Result<std::unique_ptr<GrpcServing>> GrpcServing::listen(const Options& options)
 }
 
 GrpcServing::~GrpcServing() {
-  listener_->stop();
+  if (listener_) listener_->stop();
   if (!server_) return;
   server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   server_->Wait();
