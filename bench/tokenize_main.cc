@@ -86,7 +86,7 @@ Status run(int count, char** arguments) {
   std::string folder = std::filesystem::temp_directory_path() / "bench-tokenize-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return internal_error("mkdtemp failed");
   const std::string model = folder + "/tokenizer.json";
-  Status status = bench::run_peer("tokenize.py",
+  Status status = bench::run_peer("tokenizers_encode.py",
                                   str_cat(options["--family"], " ", options["--vocab_size"], " ",
                                           options["--passes"], " ", model),
                                   "venv-data");

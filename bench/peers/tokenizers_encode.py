@@ -1,6 +1,6 @@
 """The peer of bench_tokenize: trains a tokenizer, encodes the quickstart's text with one core.
 
-usage: tokenize.py FAMILY VOCAB_SIZE PASSES TOKENIZER_JSON
+usage: tokenizers_encode.py FAMILY VOCAB_SIZE PASSES TOKENIZER_JSON
 """
 import json
 import os
