@@ -17,7 +17,7 @@ def scalars(accumulator, tag):
 def check_values(accumulator):
     tags = {"learning/" + name for name in ("loss", "learning_rate", "grad_norm", "z_loss")}
     tags |= {"perf/" + name for name in ("step_time_seconds", "tokens_per_second", "tflops_per_device", "gemm_peak_share")}
-    tags |= {"eval/loss", "eval/perplexity"}
+    tags |= {"eval/loss", "eval/perplexity", "data/wait_ms"}
     tags |= {"checkpoint/" + name for name in ("stall_seconds", "copy_seconds", "write_seconds", "commit_seconds", "bytes")}
     assert set(accumulator.Tags()["scalars"]) == tags, accumulator.Tags()["scalars"]
 
@@ -32,6 +32,7 @@ def check_values(accumulator):
     assert {value for _, value in scalars(accumulator, "perf/gemm_peak_share")} == {0.5}
     assert scalars(accumulator, "checkpoint/stall_seconds")[-1] == (10, 0.25)
     assert scalars(accumulator, "checkpoint/bytes")[-1] == (10, 4096.0)
+    assert {value for _, value in scalars(accumulator, "data/wait_ms")} == {3.0}
     (step, perplexity), = scalars(accumulator, "eval/perplexity")
     assert step == 10 and abs(perplexity - 2) < 1e-6, (step, perplexity)
     times = [event.wall_time for event in accumulator.Scalars("learning/loss")]

@@ -27,6 +27,7 @@ Status write_run(const std::string& folder, int64_t from, int64_t to, double shi
                                 .learning_rate = 0.25,
                                 .grad_norm = 2,
                                 .seconds = 0.5,
+                                .data_wait_seconds = 0.003,
                                 .tokens = 4096,
                                 .extra = {{"z_loss", 0.125}}}));
   }
