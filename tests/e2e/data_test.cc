@@ -9,20 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/e2e/program.h"
+#include "tests/e2e/several_processes.h"
 
 namespace tessera::e2e {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-using Settings = std::vector<std::string>;
-
-Settings join(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
 
 /// Position in the run → source and example, as all processes of a run wrote them. Each position
 /// must be there once.

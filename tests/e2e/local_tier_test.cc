@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 
-#include "tests/e2e/program.h"
+#include "tests/e2e/several_processes.h"
 
 namespace tessera::e2e {
 namespace {
@@ -15,23 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-using Settings = std::vector<std::string>;
-
-Settings join(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-Ended launch(const Workspace& workspace, int processes, const Settings& settings) {
-  const Settings command = {"launch",
-                            "--processes=" + std::to_string(processes),
-                            "--heartbeat-timeout-s=60",
-                            "--",
-                            "train",
-                            "recipe.yaml"};
-  return workspace.run(join(command, settings));
-}
 
 // Four processes that save to their machines every second step, and to the common disk never; one
 // is killed once two such saves are there.
@@ -41,17 +23,9 @@ const Settings kNear = {
     "checkpoint.local.directory=machine${TESSERA_PROCESS_ID}", "logging.tensorboard=false"};
 
 void run_until_killed(const Workspace& workspace) {
-  workspace.write("kill_third.sh", R"sh(
-    until [ "$(grep -cs '"save_tier":"local"' run/metrics.jsonl)" -ge 2 ]; do sleep 0.1; done
-    for environment in $(grep -ls "^TESSERA_PROCESS_ID=2" -z /proc/[0-9]*/environ); do
-      process=$(dirname "$environment")
-      [ "$(readlink "$process/cwd")" = "$PWD" ] && kill -KILL "${process#/proc/}"
-    done
-    true)sh");
-  std::string command =
-      "timeout 120 sh kill_third.sh & \"$tessera\" launch --processes 4 -- train recipe.yaml";
-  for (const std::string& setting : join(kMesh, kNear)) command += " '" + setting + "'";
-  const Ended killed = workspace.shell(command);
+  const Ended killed =
+      launch_and_kill(workspace, 4, join(kMesh, kNear), /*victim=*/2,
+                      R"sh([ "$(grep -cs '"save_tier":"local"' run/metrics.jsonl)" -ge 2 ])sh");
   ASSERT_EQ(killed.exit_code, 128 + 9) << killed.err;
   ASSERT_FALSE(std::filesystem::exists(workspace.path("run/checkpoints/12")));
 }
@@ -61,13 +35,6 @@ int resumed_step(const Ended& ended) {
   const size_t at = ended.err.find(kText);
   const size_t step = ended.err.find(" at step ", at);
   return at == std::string::npos ? -1 : std::stoi(ended.err.substr(step + 9));
-}
-
-void expect_same_losses(const Workspace& workspace, double tolerance) {
-  const auto a = workspace.losses("one"), b = workspace.losses("run");
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [step, loss] : a)
-    EXPECT_NEAR(std::stod(b.at(step)) / std::stod(loss), 1, tolerance) << "step " << step;
 }
 
 class LocalTier : public ::testing::Test {
@@ -102,7 +69,7 @@ TEST_F(LocalTier, ARunGoesOnFromItThoughAMachineIsLost) {
   const Ended again = launch(workspace_, 4, join(kMesh, kNear));
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_GE(resumed_step(again), 4) << again.err;
-  expect_same_losses(workspace_, 1e-5);
+  expect_same_losses(workspace_, "one", "run");
   EXPECT_EQ(workspace_.run({"checkpoint", "verify", "run"}).exit_code, 0);
   for (const std::string machine : {"machine0", "machine1", "machine2", "machine3"}) {
     EXPECT_TRUE(std::filesystem::is_empty(workspace_.path(machine)))
@@ -146,7 +113,7 @@ TEST_F(LocalTier, TheNewerTierIsTakenAndAnotherRunsIsNot) {
   EXPECT_THAT(local.err, AllOf(HasSubstr("resumed from near/"), HasSubstr("at step 4")));
   const Ended durable = workspace_.train(every(100, 100));
   EXPECT_THAT(durable.err, HasSubstr("resumed from run/checkpoints/7"));
-  expect_same_losses(workspace_, 0);
+  expect_same_losses(workspace_, "one", "run", 0);
 
   // Another run, whose folder has the same name: it begins anew.
   ASSERT_EQ(

@@ -1,5 +1,7 @@
 // One run in several processes: a launcher, a coordinator and collectives on loopback.
 
+#include "tests/e2e/several_processes.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,40 +10,12 @@
 #include <filesystem>
 #include <regex>
 
-#include "tests/e2e/program.h"
-
 namespace tessera::e2e {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-using Settings = std::vector<std::string>;
-
-Ended launch(const Workspace& workspace, int processes, const Settings& settings) {
-  Settings command = {"launch",
-                      "--processes=" + std::to_string(processes),
-                      "--heartbeat-timeout-s=60",
-                      "--",
-                      "train",
-                      "recipe.yaml"};
-  command.insert(command.end(), settings.begin(), settings.end());
-  return workspace.run(command);
-}
-
-Settings join(Settings settings, const Settings& more) {
-  settings.insert(settings.end(), more.begin(), more.end());
-  return settings;
-}
-
-void expect_same_losses(const Workspace& workspace, const std::string& expected,
-                        const std::string& got) {
-  const auto a = workspace.losses(expected), b = workspace.losses(got);
-  ASSERT_EQ(a.size(), b.size()) << got;
-  for (const auto& [step, loss] : a)
-    EXPECT_NEAR(std::stod(b.at(step)) / std::stod(loss), 1, 1e-5) << got << " step " << step;
-}
 
 /// What a process of a run logged.
 std::string log_of(const Workspace& workspace, const std::string& output, int process) {
@@ -168,18 +142,9 @@ TEST(SeveralProcesses, AKilledProcessEndsTheRunWhichGoesOnFromItsCheckpoint) {
                              "training.steps=12",  "checkpoint.interval=1",
                              "logging.interval=1", "logging.tensorboard=false"};
   ASSERT_EQ(workspace.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
-  // The second of the two, found by what the launcher put into its environment.
-  workspace.write("kill_second.sh", R"sh(
-    until grep -qs 'saved checkpoint run/checkpoints/4' run/logs/process-0.log; do sleep 0.1; done
-    for environment in $(grep -ls "^TESSERA_PROCESS_ID=1" -z /proc/[0-9]*/environ); do
-      process=$(dirname "$environment")
-      [ "$(readlink "$process/cwd")" = "$PWD" ] && kill -KILL "${process#/proc/}"
-    done
-    true)sh");
-  std::string command =
-      "timeout 120 sh kill_second.sh & \"$tessera\" launch --processes 2 -- train recipe.yaml";
-  for (const std::string& setting : settings) command += " " + setting;
-  const Ended killed = workspace.shell(command);
+  const Ended killed =
+      launch_and_kill(workspace, 2, settings, /*victim=*/1,
+                      "grep -qs 'saved checkpoint run/checkpoints/4' run/logs/process-0.log");
   EXPECT_EQ(killed.exit_code, 128 + 9) << killed.err;
   // The other one knows at once whom it waited for, and its log says so.
   EXPECT_THAT(killed.err, HasSubstr("was ended by signal 9: its own messages say why"));
