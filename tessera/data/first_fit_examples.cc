@@ -4,8 +4,6 @@
 #include <bit>
 #include <numeric>
 
-#include "tessera/base/crc32c.h"
-
 namespace tessera {
 namespace {
 
@@ -33,40 +31,33 @@ class Rooms {
 
 }  // namespace
 
-FirstFitExamples::FirstFitExamples(std::shared_ptr<const TokenStore> store, int64_t length,
-                                   bool masked)
-    : store_(std::move(store)),
-      length_(length),
-      masked_(masked),
+FirstFitExamples::FirstFitExamples(const ExampleChoice& choice)
+    : store_(choice.store),
+      length_(choice.length),
+      masked_(choice.masked),
       pad_token_(std::max(0, store_->manifest().special_tokens.pad)),
-      fingerprint_(str_cat(store_->fingerprint(), "/", length, "/first_fit")) {}
+      fingerprint_(choice.fingerprint("first_fit")) {}
 
 Result<std::shared_ptr<const FirstFitExamples>> FirstFitExamples::create(
     std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
     int64_t length, bool masked) {
-  // What can be wrong with these is the same for both ways.
-  ASSIGN_OR_RETURN(const auto checked, PackedExamples::create(store, documents, length, masked));
-  std::shared_ptr<FirstFitExamples> examples(
-      new FirstFitExamples(std::move(store), length, masked));
-  if (masked) examples->fingerprint_ += "/masked";
-  if (documents.has_value()) {
-    str_append(&examples->fingerprint_, "/", crc32c(std::as_bytes(std::span(*documents))));
-  } else {
-    documents.emplace(static_cast<size_t>(examples->store_->documents()));
-    std::iota(documents->begin(), documents->end(), uint64_t{0});
+  ExampleChoice choice = {std::move(store), std::move(documents), length, masked};
+  RETURN_IF_ERROR(choice.check());
+  std::shared_ptr<FirstFitExamples> examples(new FirstFitExamples(choice));
+  if (!choice.documents.has_value()) {
+    choice.documents.emplace(static_cast<size_t>(choice.store->documents()));
+    std::iota(choice.documents->begin(), choice.documents->end(), uint64_t{0});
+    RETURN_IF_ERROR(choice.check());
   }
-  RETURN_IF_ERROR(examples->pack(*documents));
+  examples->pack(*choice.documents);
   return std::shared_ptr<const FirstFitExamples>(std::move(examples));
 }
 
-Status FirstFitExamples::pack(const std::vector<uint64_t>& documents) {
+void FirstFitExamples::pack(const std::vector<uint64_t>& documents) {
   const std::span<const uint64_t> starts = store_->document_starts();
   std::vector<DocumentPiece> pieces;
   for (const uint64_t document : documents) {
     const uint64_t begin = starts[document], end = starts[document + 1];
-    if (begin > end || end > static_cast<uint64_t>(store_->tokens()))
-      return data_loss(store_->folder(), "/", kDocumentsFile, ": damaged near document ", document,
-                       "; copy the store again, or build it again");
     for (uint64_t at = begin; at < end;) {
       const uint64_t count = std::min<uint64_t>(end - at, static_cast<uint64_t>(length_));
       pieces.push_back({at, static_cast<uint32_t>(count), at + count == end});
@@ -75,7 +66,6 @@ Status FirstFitExamples::pack(const std::vector<uint64_t>& documents) {
     tokens_ += static_cast<int64_t>(end - begin);
   }
   place(pieces);
-  return {};
 }
 
 void FirstFitExamples::place(const std::vector<DocumentPiece>& pieces) {

@@ -35,8 +35,8 @@ class FirstFitExamples final : public ExampleSource {
   std::string fingerprint() const override { return fingerprint_; }
 
  private:
-  FirstFitExamples(std::shared_ptr<const TokenStore> store, int64_t length, bool masked);
-  Status pack(const std::vector<uint64_t>& documents);
+  explicit FirstFitExamples(const ExampleChoice& choice);
+  void pack(const std::vector<uint64_t>& documents);
   void place(const std::vector<DocumentPiece>& pieces);
 
   const std::shared_ptr<const TokenStore> store_;

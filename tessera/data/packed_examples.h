@@ -9,6 +9,7 @@
 
 #include "tessera/base/status.h"
 #include "tessera/data/batch.h"
+#include "tessera/data/example_choice.h"
 #include "tessera/data/token_store.h"
 
 namespace tessera {
@@ -44,10 +45,7 @@ class ExampleSource {
 /// The last window may be short: it is filled up with padding, so nothing is dropped.
 class PackedExamples final : public ExampleSource {
  public:
-  /// `documents` are numbers of documents, ascending; without them, all. With `masked`, only
-  /// targets that the store's loss mask counts have a weight. INVALID_ARGUMENT when length is below
-  /// 1 or there is no document; OUT_OF_RANGE for a number that the store has not;
-  /// FAILED_PRECONDITION for `masked` of a store without mask.
+  /// See ExampleChoice, whose errors it has.
   static Result<std::shared_ptr<const PackedExamples>> create(
       std::shared_ptr<const TokenStore> store, std::optional<std::vector<uint64_t>> documents,
       int64_t length, bool masked = false);
@@ -65,15 +63,12 @@ class PackedExamples final : public ExampleSource {
   int64_t documents() const { return static_cast<int64_t>(starts_.size()) - 1; }
 
  private:
-  PackedExamples(std::shared_ptr<const TokenStore> store, int64_t length);
-  Status choose(std::vector<uint64_t> documents);
-  Status count_masked_only();
-  Status damaged(uint64_t document) const;
+  explicit PackedExamples(ExampleChoice choice);
   uint64_t store_begin(size_t document) const;
 
   std::shared_ptr<const TokenStore> store_;
   int64_t length_;
-  bool masked_ = false;
+  bool masked_;
   int32_t pad_token_;
   std::string fingerprint_;
   // Where each chosen document begins among the chosen ones' tokens; the store's own table, or a
