@@ -119,8 +119,7 @@ class CheckpointManager {
                                                                   int64_t step)>;
   static Result<LatestCheckpoint> find_latest(std::span<const CheckpointManager* const> tiers,
                                               const WhyNot& why_not);
-  /// Whether `read` can do without the step, and why; an error when nothing is to be tried any
-  /// more.
+  /// Why `read` could not make use of the step; nothing when it did. An error ends the search.
   Result<std::optional<std::string>> why_not_read(
       int64_t step, const std::function<Status(const CheckpointReader& reader)>& read) const;
   /// The steps among `candidates`, ascending, that keep_best keeps.

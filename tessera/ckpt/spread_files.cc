@@ -5,14 +5,6 @@
 #include <utility>
 
 namespace tessera {
-namespace {
-
-Status refuse(const std::string& path) {
-  return absl::UnimplementedError(str_cat(path, ": is spread over processes, and read only"));
-}
-
-}  // namespace
-
 SpreadFiles::SpreadFiles(std::string name, std::vector<Place> places) : name_(std::move(name)) {
   std::set<int64_t> steps;
   for (const Place& place : places) {
@@ -103,16 +95,8 @@ Result<FileInfo> SpreadFiles::stat(const std::string& path) {
   return FileInfo{base_name(path), true, 0};
 }
 
-Result<std::unique_ptr<WritableFile>> SpreadFiles::create_file(const std::string& path) {
-  return refuse(path);
+Status SpreadFiles::refuse(const std::string& path) const {
+  return absl::UnimplementedError(str_cat(path, ": is spread over processes, and read only"));
 }
-Result<std::unique_ptr<WritableFile>> SpreadFiles::append_file(const std::string& path) {
-  return refuse(path);
-}
-Status SpreadFiles::create_dir(const std::string& path) { return refuse(path); }
-Status SpreadFiles::rename(const std::string& from, const std::string&) { return refuse(from); }
-Status SpreadFiles::remove(const std::string& path) { return refuse(path); }
-Status SpreadFiles::sync_dir(const std::string& path) { return refuse(path); }
-Result<int64_t> SpreadFiles::free_bytes(const std::string& path) { return refuse(path); }
 
 }  // namespace tessera

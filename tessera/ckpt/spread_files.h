@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/filesystem.h"
+#include "tessera/base/limited_filesystem.h"
 #include "tessera/ckpt/spread_index.h"
 
 namespace tessera {
@@ -19,7 +19,7 @@ namespace tessera {
 ///
 /// Where parts of two saves of one step are there, those of which more files are there count: the
 /// same ones in every process that is given the same places, in whatever order.
-class SpreadFiles final : public FileSystem {
+class SpreadFiles final : public LimitedFileSystem {
  public:
   struct Place {
     FileSystem* files = nullptr;  // outlives this
@@ -35,15 +35,9 @@ class SpreadFiles final : public FileSystem {
   Result<FileInfo> stat(const std::string& path) override;
   bool another_copy(const std::string& path) override;
 
-  Result<std::unique_ptr<WritableFile>> create_file(const std::string& path) override;
-  Result<std::unique_ptr<WritableFile>> append_file(const std::string& path) override;
-  Status create_dir(const std::string& path) override;
-  Status rename(const std::string& from, const std::string& to) override;
-  Status remove(const std::string& path) override;
-  Status sync_dir(const std::string& path) override;
-  Result<int64_t> free_bytes(const std::string& path) override;
-
  private:
+  Status refuse(const std::string& path) const override;
+
   struct Copy {
     FileSystem* files;
     std::string path;

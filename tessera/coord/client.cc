@@ -9,10 +9,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <random>
 #include <set>
 
 #include "tessera/base/log.h"
+#include "tessera/base/random_id.h"
 #include "tessera/base/strings.h"
 #include "tessera/base/thread.h"
 #include "tessera/coord/coord.grpc.pb.h"
@@ -23,12 +23,6 @@ namespace tessera::coord {
 namespace {
 
 constexpr absl::Duration kLongestWait = absl::Hours(24);
-
-uint64_t random_incarnation() {
-  std::random_device device;
-  const uint64_t number = static_cast<uint64_t>(device()) << 32 | device();
-  return number ? number : 1;
-}
 
 std::string this_host() {
   char name[256] = {};
@@ -44,7 +38,7 @@ int64_t to_ms(absl::Duration timeout) {
 class GrpcClient final : public Client {
  public:
   GrpcClient(ClientOptions options, Clock& clock)
-      : options_(std::move(options)), clock_(clock), incarnation_(random_incarnation()) {}
+      : options_(std::move(options)), clock_(clock), incarnation_(random_id()) {}
 
   ~GrpcClient() override {
     stop();
@@ -230,17 +224,10 @@ class GrpcClient final : public Client {
   }
 
   void open_channel(const HostPort& address) {
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    arguments.SetMaxSendMessageSize(-1);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    // What goes to the coordinator goes straight there, whatever http_proxy says.
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    grpc::ChannelArguments arguments = channel_arguments();
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     channel_ = grpc::CreateCustomChannel(to_string(address), channel_credentials(options_.mtls),

@@ -75,6 +75,17 @@ std::shared_ptr<grpc::ServerCredentials> server_credentials(const MtlsConfig& co
   return TlsServerCredentials(options);
 }
 
+grpc::ChannelArguments channel_arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  return arguments;
+}
+
 void quiet_grpc() {
   static std::once_flag once;
   std::call_once(once, [] {

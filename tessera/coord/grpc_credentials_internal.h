@@ -2,6 +2,7 @@
 
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/support/channel_arguments.h>
 
 #include <memory>
 
@@ -13,6 +14,10 @@ namespace tessera::coord {
 /// plaintext where the config has no files.
 std::shared_ptr<grpc::ChannelCredentials> channel_credentials(const MtlsConfig& config);
 std::shared_ptr<grpc::ServerCredentials> server_credentials(const MtlsConfig& config);
+
+/// What all our connections have in common: messages of any size, straight to their destination
+/// whatever http_proxy says, and a look now and then whether the other end is still there.
+grpc::ChannelArguments channel_arguments();
 
 /// gRPC writes its own lines to stderr for every connection that fails. Ours say it in words, so
 /// its lines become debug lines. Once a process; later calls do nothing.

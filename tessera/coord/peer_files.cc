@@ -12,6 +12,7 @@
 #include <cstring>
 #include <thread>
 
+#include "tessera/base/limited_filesystem.h"
 #include "tessera/coord/grpc_credentials_internal.h"
 #include "tessera/coord/peer_files.grpc.pb.h"
 #include "tessera/coord/peer_files_internal.h"
@@ -27,15 +28,8 @@ class Connection {
  public:
   Connection(std::string address, const MtlsConfig& mtls) : address_(std::move(address)) {
     quiet_grpc();
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    arguments.SetMaxSendMessageSize(-1);
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
     stub_ = wire::PeerFiles::NewStub(
-        grpc::CreateCustomChannel(address_, channel_credentials(mtls), arguments));
+        grpc::CreateCustomChannel(address_, channel_credentials(mtls), channel_arguments()));
   }
 
   // Every request may be sent twice (peer_files.proto).
@@ -141,7 +135,7 @@ class PeerWritableFile final : public WritableFile {
   wire::FileRequest request_;
 };
 
-class PeerFiles final : public FileSystem {
+class PeerFiles final : public LimitedFileSystem {
  public:
   PeerFiles(const std::string& address, const MtlsConfig& mtls)
       : connection_(std::make_shared<Connection>(address, mtls)) {}
@@ -161,18 +155,8 @@ class PeerFiles final : public FileSystem {
     return FileInfo{.name = base_name(path), .size_bytes = reply.size()};
   }
 
-  Result<std::unique_ptr<WritableFile>> append_file(const std::string& path) override {
-    return refuse(path);
-  }
-  Status create_dir(const std::string& path) override { return refuse(path); }
-  Status rename(const std::string& from, const std::string&) override { return refuse(from); }
-  Status remove(const std::string& path) override { return refuse(path); }
-  Status sync_dir(const std::string& path) override { return refuse(path); }
-  Result<std::vector<FileInfo>> list(const std::string& path) override { return refuse(path); }
-  Result<int64_t> free_bytes(const std::string& path) override { return refuse(path); }
-
  private:
-  Status refuse(const std::string& path) const {
+  Status refuse(const std::string& path) const override {
     return absl::UnimplementedError(
         str_cat(path, " on ", connection_->address(), ": only that process can do this"));
   }

@@ -3,9 +3,9 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <atomic>
-#include <random>
 
 #include "tessera/base/log.h"
+#include "tessera/base/random_id.h"
 #include "tessera/coord/coord.grpc.pb.h"
 #include "tessera/coord/grpc_serving_internal.h"
 #include "tessera/coord/loop_internal.h"
@@ -59,12 +59,6 @@ class Service final
   Loop& loop_;
   std::atomic<CallId> next_id_{1};
 };
-
-uint64_t random_id() {
-  std::random_device device;
-  const uint64_t id = static_cast<uint64_t>(device()) << 32 | device();
-  return id ? id : 1;
-}
 
 // Reads the journal into the state. A journal of a run that has ended is begun anew.
 Result<std::unique_ptr<State>> restored(const StateOptions& options, Journal* journal,

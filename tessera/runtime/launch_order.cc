@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 #include <span>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/base/json.h"
 #include "tessera/base/log.h"
+#include "tessera/base/random_id.h"
 #include "tessera/runtime/launch_record.h"
 
 namespace tessera {
@@ -49,11 +49,6 @@ uint64_t program_hash(std::string_view name, std::string_view text, const Mesh& 
   return result;
 }
 
-uint64_t random_start() {
-  std::random_device random;
-  return (uint64_t{random()} << 32) | random();
-}
-
 // What never goes back.
 absl::Duration now() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
@@ -63,7 +58,7 @@ absl::Duration now() {
 
 LaunchOrder::LaunchOrder(LaunchOrderOptions options)
     : options_(std::move(options)),
-      start_(random_start()),
+      start_(random_id()),
       thread_("launch_order", [this] { run(); }) {}
 
 LaunchOrder::~LaunchOrder() { stop(); }

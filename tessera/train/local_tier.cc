@@ -3,12 +3,11 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <random>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "tessera/base/json.h"
 #include "tessera/base/log.h"
+#include "tessera/base/random_id.h"
 #include "tessera/ckpt/spread_index.h"
 
 namespace tessera {
@@ -17,11 +16,6 @@ namespace {
 // In a process's folder: tells it from one of the same name that another process left.
 constexpr char kOwnerFile[] = "owner";
 constexpr char kRunNameFile[] = "run_name";
-
-std::string random_name() {
-  std::random_device device;
-  return absl::StrFormat("%08x%08x", device(), device());
-}
 
 std::string host_name() {
   char name[256] = {};

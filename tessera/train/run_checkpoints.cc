@@ -57,8 +57,7 @@ void RunCheckpoints::add(LocalTier& tier) {
 }
 
 void RunCheckpoints::resumed(int64_t step, const std::string& folder) {
-  const bool is_durable =
-      parent_path(folder) == parent_path(checkpoint_folder(manager_.directory(), step));
+  const bool is_durable = folder == checkpoint_folder(manager_.directory(), step);
   Tier& tier = is_durable ? durable_ : local_;
   tier.good_step = tier.requested_step = step;
   good_folder_ = folder;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "absl/strings/str_join.h"
+#include "tessera/base/random_id.h"
 #include "tessera/base/usage_error.h"
 #include "tessera/train/run_checkpoints.h"
 
@@ -36,14 +36,6 @@ Json parsed(const std::string& text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// Differs from what any earlier run left behind.
-std::string new_mark() {
-  std::random_device random;
-  return str_cat(".same-folder-", random(), "-", random());
-}
-
-bool is_object_store(const std::string& folder) { return folder.starts_with("s3://"); }
-
 }  // namespace
 
 std::vector<std::string> setting_differences(const Json& own, const Json& leaders) {
@@ -73,8 +65,8 @@ Status check_same_settings(const RunConfig& config, Peers& peers) {
 
 Status check_same_folder(const std::string& key, const std::string& folder, FileSystem& files,
                          Peers& peers) {
-  if (peers.alone() || is_object_store(folder)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string mark, peers.text_from_leader(new_mark()));
+  if (peers.alone() || !files.renames_folders(folder)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string mark, peers.text_from_leader(".same-folder-" + random_name()));
   const std::string path = join_path(folder, mark);
   RETURN_IF_ERROR(peers.lead(str_cat("writing to ", key), [&]() -> Status {
     RETURN_IF_ERROR(annotate(files.create_dirs(folder), key));

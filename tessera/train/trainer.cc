@@ -262,9 +262,9 @@ Status Trainer::open_local_tier() {
     ASSIGN_OR_RETURN(run, run_name(environment_.files, session_.checkpoint_directory()));
     return absl::OkStatus();
   }));
-  ASSIGN_OR_RETURN(const auto names, peers_.gather_everywhere(run));
-  ASSIGN_OR_RETURN(local_tier_, LocalTier::open(config, names.begin()->second, environment_.files,
-                                                environment_.clock, peers_, environment_.network));
+  ASSIGN_OR_RETURN(run, peers_.text_from_leader(run));
+  ASSIGN_OR_RETURN(local_tier_, LocalTier::open(config, run, environment_.files, environment_.clock,
+                                                peers_, environment_.network));
   checkpoints_.add(*local_tier_);
   return absl::OkStatus();
 }
