@@ -77,9 +77,11 @@ Counts& counts() {
   return all;
 }
 
-// As the source tree has it, wherever the compiler was started.
+// As the source tree has it, whether the compiler was given absolute paths or, as ccache does where
+// it has a base_dir, some relative to the build folder.
 std::string_view source_file(const TransferSite& site) {
   std::string_view file = site.where.file_name();
+  if (file.starts_with(TESSERA_SOURCE_DIR "/")) file.remove_prefix(sizeof TESSERA_SOURCE_DIR);
   while (file.starts_with("../")) file.remove_prefix(3);
   return file;
 }
