@@ -9,7 +9,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/status.h"
 #include "tessera/coord/join.h"
-#include "tessera/train/member_watch.h"
+#include "tessera/live/member_watch.h"
 #include "tessera/train/peers.h"
 
 namespace tessera::cli {

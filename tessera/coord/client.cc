@@ -165,7 +165,7 @@ class GrpcClient final : public Client {
     for (const wire::Member& member : reply.members()) {
       set.processes.push_back({member.process(), member.incarnation()});
     }
-    return set;
+    return wait_until_told(reply.version(), std::move(set));
   }
 
   Status report_error(const Status& error) override {
@@ -248,7 +248,7 @@ class GrpcClient final : public Client {
     service_ = reply.service();
     heartbeat_timeout_ = absl::Milliseconds(reply.heartbeat_timeout_ms());
     recoverable_ = reply.recoverable();
-    version_ = reply.version();
+    version_ = told_ = reply.version();
     return absl::OkStatus();
   }
 
@@ -369,6 +369,15 @@ class GrpcClient final : public Client {
     }
   }
 
+  /// Gives `set` once on_change was told of all up to `version`.
+  Result<LiveSet> wait_until_told(uint64_t version, LiveSet set) {
+    std::unique_lock lock(mutex_);
+    told_changed_.wait(lock, [&] { return told_ >= version || stopping_ || !failure_.ok(); });
+    if (told_ >= version) return set;
+    RETURN_IF_ERROR(failure_);
+    return absl::CancelledError("the client stops");
+  }
+
   /// False once the client stops or has failed.
   bool wait(absl::Duration pause) {
     std::unique_lock lock(mutex_);
@@ -397,6 +406,9 @@ class GrpcClient final : public Client {
                            .host = member.host()});
       }
       if (options_.on_change && !changes.empty()) options_.on_change(changes);
+      std::lock_guard lock(mutex_);
+      told_ = version_;
+      told_changed_.notify_all();
     }
   }
 
@@ -420,6 +432,7 @@ class GrpcClient final : public Client {
 
   void cancel_calls() {
     for (grpc::ClientContext* context : contexts_) context->TryCancel();
+    told_changed_.notify_all();
   }
 
   const ClientOptions options_;
@@ -433,7 +446,7 @@ class GrpcClient final : public Client {
   uint64_t version_ = 0;  // the watch's
 
   mutable std::mutex mutex_;
-  std::condition_variable stopped_;
+  std::condition_variable stopped_, told_changed_;
   // Guarded by mutex_.
   Status failure_;
   bool stopping_ = false, leaving_ = false;
@@ -441,6 +454,7 @@ class GrpcClient final : public Client {
   std::set<uint64_t> open_calls_;
   std::set<grpc::ClientContext*> contexts_;
   absl::Duration last_contact_;
+  uint64_t told_ = 0;  // the version up to which on_change has returned
 
   Thread heartbeats_, watch_;
 };

@@ -107,7 +107,8 @@ class Client {
   virtual Status cancel_barrier(const std::string& id) = 0;
 
   /// Waits until all of `processes` (none: all) that are alive have asked, and gives all of them
-  /// the same answer: who they are. DEADLINE_EXCEEDED when that takes longer than `timeout`.
+  /// the same answer: who they are. DEADLINE_EXCEEDED when that takes longer than `timeout`. When
+  /// it returns, on_change has returned from all that came to pass before the answer.
   virtual Result<LiveSet> live_set(const std::vector<int>& processes = {},
                                    absl::Duration timeout = absl::InfiniteDuration()) = 0;
 

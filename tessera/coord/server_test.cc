@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -213,6 +214,32 @@ TEST_F(ServerTest, Spec31GoesOnWithoutTheDeadWhereTheyMayComeBack) {
   one = *connect(1);
   EXPECT_EQ(back.get_future().get().id.incarnation, one->incarnation());
   EXPECT_TRUE(watcher->failure().ok());
+}
+
+// Else what is done after the answer could be undone by older news.
+TEST_F(ServerTest, AnswersALiveSetWhenAllThatCameBeforeItWasTold) {
+  start({.processes = 2, .recoverable = true, .heartbeat_timeout = absl::Seconds(3)});
+  std::atomic<uint64_t> dead = 0, back = 0;  // as told, with delay
+  ClientOptions watching;
+  watching.on_change = [&](const std::vector<MemberChange>& changes) {
+    clock_.sleep(absl::Milliseconds(200));
+    for (const MemberChange& change : changes) {
+      if (change.id.process != 1) continue;
+      (change.state == MemberChange::kAlive ? back : dead) = change.id.incarnation;
+    }
+  };
+  auto other = std::async(std::launch::async, [&] { return connect(1); });
+  const auto watcher = *connect(0, watching);
+  std::unique_ptr<Client> one = *other.get();
+  const uint64_t before = one->incarnation();
+  one = nullptr;
+  EXPECT_EQ(watcher->live_set()->processes.size(), 1u);
+  EXPECT_EQ(dead, before);
+  one = *connect(1);
+  auto both = std::async(std::launch::async, [&] { return one->live_set(); });
+  EXPECT_EQ(watcher->live_set()->processes.size(), 2u);
+  EXPECT_EQ(back, one->incarnation());
+  EXPECT_TRUE(both.get().ok());
 }
 
 TEST_F(ServerTest, TellsAllOfAnErrorThatOneReports) {

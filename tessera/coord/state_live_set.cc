@@ -82,6 +82,7 @@ bool State::end_if_full(const std::set<int>& processes, const Round& round) {
   }
   wire::Reply reply = reply_of(absl::OkStatus());
   reply.set_round(++round_);
+  reply.set_version(version_);
   wire::Answered& record = *records_.add_records()->mutable_answered();
   for (const auto& [process, waiting] : round) {
     wire::Member& member = *reply.add_members();

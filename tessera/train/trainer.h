@@ -14,7 +14,7 @@
 #include "tessera/runtime/jit.h"
 #include "tessera/train/feed.h"
 #include "tessera/train/local_tier.h"
-#include "tessera/train/member_watch.h"
+#include "tessera/live/member_watch.h"
 #include "tessera/train/metrics.h"
 #include "tessera/train/peers.h"
 #include "tessera/train/session.h"

@@ -26,35 +26,22 @@ Status run_body(const std::string& name) {
   const auto found = bodies().find(name);
   if (found == bodies().end()) return not_found("no body is named ", name);
   static RealClock clock;
-  // The coordinator's client may report changes before it is part of the member.
-  std::mutex mutex;
-  Member* member = nullptr;
-  std::vector<coord::MemberChange> early;
-  ASSIGN_OR_RETURN(
-      auto coordinator,
-      coord::Client::connect({.coordinator = Member::setting("TESSERA_COORDINATOR_ADDRESS"),
-                              .process = number("TESSERA_PROCESS_ID"),
-                              .processes = number("TESSERA_NUM_PROCESSES"),
-                              .connect_timeout = absl::Seconds(60),
-                              .on_change =
-                                  [&](const std::vector<coord::MemberChange>& changes) {
-                                    std::lock_guard lock(mutex);
-                                    if (member != nullptr) return member->take_changes(changes);
-                                    early.insert(early.end(), changes.begin(), changes.end());
-                                  }},
-                             clock));
-  Member own(number("TESSERA_PROCESS_DEVICES"), std::move(coordinator));
-  {
-    std::lock_guard lock(mutex);
-    member = &own;
-    own.take_changes(early);
-  }
+  static MemberWatch watch;
+  const int process = number("TESSERA_PROCESS_ID"), processes = number("TESSERA_NUM_PROCESSES");
+  ASSIGN_OR_RETURN(auto coordinator,
+                   coord::Client::connect(
+                       {.coordinator = Member::setting("TESSERA_COORDINATOR_ADDRESS"),
+                        .process = process,
+                        .processes = processes,
+                        .connect_timeout = absl::Seconds(60),
+                        .on_failure = [=](const Status&) { watch.fail(process, processes); },
+                        .on_change = [](const auto& changes) { watch.take_changes(changes); }},
+                       clock));
+  Member own(number("TESSERA_PROCESS_DEVICES"), std::move(coordinator), watch);
   Status status = found->second(own);
   // Said before leaving: where one has died, leaving fails or waits.
   if (!status.ok()) std::cout << "failed: " << status << std::endl;
   if (status.ok()) status = own.coordinator().shutdown(absl::Seconds(60));
-  std::lock_guard lock(mutex);
-  member = nullptr;
   return status;
 }
 

@@ -9,8 +9,12 @@
 
 namespace tessera::process_testing {
 
-Member::Member(int devices, std::unique_ptr<coord::Client> coordinator)
-    : devices_(devices), coordinator_(std::move(coordinator)) {}
+Member::Member(int devices, std::unique_ptr<coord::Client> coordinator, MemberWatch& watch)
+    : devices_(devices), watch_(watch), coordinator_(std::move(coordinator)) {}
+
+Member::~Member() {
+  if (client_ != nullptr) watch_.detach();
+}
 
 Result<pjrt::Client*> Member::client(std::vector<pjrt::NamedValue> options,
                                      std::optional<int64_t> slice) {
@@ -23,27 +27,9 @@ Result<pjrt::Client*> Member::client(std::vector<pjrt::NamedValue> options,
                                          .processes = processes(),
                                          .key_values = coord::shared_values(*coordinator_, "test/"),
                                          .slice = slice}));
-  std::lock_guard lock(mutex_);
   client_ = std::make_unique<pjrt::Client>(std::move(client));
-  std::vector<pjrt::ProcessState> states;
-  for (const auto& [process, state] : states_) states.push_back(state);
-  RETURN_IF_ERROR(client_->update_processes(states));
+  watch_.attach(*client_);
   return client_.get();
-}
-
-void Member::take_changes(const std::vector<coord::MemberChange>& changes) {
-  std::lock_guard lock(mutex_);
-  std::vector<pjrt::ProcessState> states;
-  for (const coord::MemberChange& change : changes) {
-    // One that leaves in order has done its part; what it sent still arrives.
-    if (change.state == coord::MemberChange::kLeft) continue;
-    const pjrt::ProcessState state = {.process = change.id.process,
-                                      .incarnation = change.id.incarnation,
-                                      .alive = change.state == coord::MemberChange::kAlive};
-    states_[state.process] = state;
-    states.push_back(state);
-  }
-  if (client_ != nullptr) client_->update_processes(states).IgnoreError();
 }
 
 Status Member::meet(const std::string& name) {

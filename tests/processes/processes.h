@@ -2,13 +2,13 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "tessera/coord/client.h"
+#include "tessera/live/member_watch.h"
 #include "tessera/pjrt/client.h"
 
 /// For tests of several real processes: each runs a body of the test program itself, started again
@@ -32,12 +32,15 @@ namespace tessera::process_testing {
 /// This process in a body.
 class Member {
  public:
-  Member(int devices, std::unique_ptr<coord::Client> coordinator);
+  /// `watch` is told what `coordinator` tells, and outlives this.
+  Member(int devices, std::unique_ptr<coord::Client> coordinator, MemberWatch& watch);
+  ~Member();
 
   int process() const { return coordinator_->process(); }
   int processes() const { return coordinator_->processes(); }
   int devices() const { return devices_; }
   coord::Client& coordinator() { return *coordinator_; }
+  MemberWatch& watch() { return watch_; }
 
   /// A client of our CPU plugin, with devices() devices, together with all the others. It is told
   /// of processes that die and come back, as the coordinator tells of them; so there may be one.
@@ -54,17 +57,13 @@ class Member {
   /// What the test passed in RunOptions::environment; empty when nothing.
   static std::string setting(const std::string& name);
 
-  /// For the coordinator's client: see coord::ClientOptions::on_change.
-  void take_changes(const std::vector<coord::MemberChange>& changes);
-
  private:
   static void print(const std::string& line);
 
   const int devices_;
-  std::mutex mutex_;
-  std::map<int, pjrt::ProcessState> states_;  // guarded by mutex_
+  MemberWatch& watch_;
   std::unique_ptr<coord::Client> coordinator_;
-  std::unique_ptr<pjrt::Client> client_;  // guarded by mutex_ until it is made; uses coordinator_
+  std::unique_ptr<pjrt::Client> client_;  // uses coordinator_
 };
 
 using Body = Status (*)(Member&);

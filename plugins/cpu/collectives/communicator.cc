@@ -61,7 +61,7 @@ Mesh& Communicator::mesh(Deadline deadline) {
   }
   if (!connected_) {
     const auto store = prefixed(options_.store, options_.name + "/");
-    mesh_->connect(*store, deadline);
+    mesh_->connect(*store, deadline, options_.check_wanted);
     connected_ = true;
   }
   return *mesh_;

@@ -23,6 +23,8 @@ struct CommunicatorOptions {
   int process = 0;                   ///< this one
   /// Called from a thread of the communicator's when a connection breaks.
   std::function<void(const Failure&)> broken;
+  /// Called while this process waits for others to connect; throws Failure where they will not.
+  std::function<void()> check_wanted;
   size_t chunk_bytes = 1 << 20;
 };
 

@@ -85,6 +85,12 @@ bool Launches::has_failed(const std::string& key, int attempt) {
   }
 }
 
+// Another process may have failed before it connected, of which no connection tells.
+void Launches::check_wanted(const std::string& key, int attempt) {
+  if (has_failed(key, attempt))
+    throw Failure(Failure::kUnavailable, "another process has given this launch up");
+}
+
 int64_t Launches::begin(const std::vector<int>& processes, bool single_device) {
   const std::shared_ptr<World> world = find_world(processes);
   std::unique_lock lock(mutex_);
@@ -146,7 +152,9 @@ Launches::Entry Launches::enter(int64_t launch, const std::vector<int64_t>& devi
                   const auto failed = world.lock();
                   if (launches != nullptr && failed != nullptr)
                     launches->fail_world(failed, failure);
-                }},
+                },
+            .check_wanted = [this, key = world.key,
+                             attempt = world.attempt] { check_wanted(key, attempt); }},
         processes);
   }
   const uint64_t index = under_way.collectives[{communicator.get(), rank}]++;

@@ -88,6 +88,7 @@ class Launches : public std::enable_shared_from_this<Launches> {
   std::shared_ptr<World> find_world(const std::vector<int>& processes);
   std::string starts_of(const std::vector<int>& processes);
   bool has_failed(const std::string& key, int attempt);
+  void check_wanted(const std::string& key, int attempt);
   void fail_world(const std::shared_ptr<World>& world, const Failure& failure);
   void fail_worlds_with(int process, const std::string& reason);
 

@@ -106,6 +106,22 @@ TEST(Failures, ATimeoutIsAnErrorEverywhereAndTheNextLaunchWorks) {
   expect_all(sums(cluster, devices), 0);
 }
 
+// One fails before any connection is there that could tell the others.
+TEST(Failures, WhatOneHasGivenUpBeforeItConnectedIsWaitedForByNobody) {
+  Cluster cluster(3, milliseconds(60'000));  // no timeout saves this test
+  const std::vector<int64_t> devices = {0, 100, 200};
+  std::atomic<int> began = 0;
+  const auto outcomes = cluster.run(devices, [&](Cluster::Device& device) {
+    ++began;
+    while (device.rank == 1 && began < 3) std::this_thread::sleep_for(milliseconds(1));
+    if (device.rank == 1)
+      device.launches->fail(device.launch, Failure(Failure::kUnavailable, "no memory"));
+    sum_once(device, 1);
+  });
+  expect_all(outcomes, Failure::kUnavailable);
+  expect_all(sums(cluster, devices), 0);
+}
+
 TEST(Failures, ADeviceThatDoesNotComeIsNamed) {
   Cluster cluster(1, milliseconds(100));
   const auto outcomes = cluster.run({0, 1, 2}, [](Cluster::Device& device) {

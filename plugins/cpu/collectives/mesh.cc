@@ -221,7 +221,7 @@ void Mesh::close() {
   connections_->close();
 }
 
-void Mesh::connect(KeyValues& store, Deadline deadline) {
+void Mesh::connect(KeyValues& store, Deadline deadline, const std::function<void()>& check) {
   NoSigpipe guard;
   int peer = rank_;
   try {
@@ -232,9 +232,11 @@ void Mesh::connect(KeyValues& store, Deadline deadline) {
       if (other != rank_) addresses += to_text(connections_->pair(other).address().bytes());
     }
     store.put(std::to_string(rank_), addresses);
+    // All have come before one connects: that waits for the other side, and sees no failure.
+    std::vector<std::string> of_peer(size());
     for (peer = 0; peer < size(); ++peer) {
       if (peer == rank_) continue;
-      std::string all;
+      std::string& all = of_peer[peer];
       while (all.empty()) {  // in slices, to see an abort
         if (const auto failed = failure()) throw *failed;
         const milliseconds left = time_left(deadline);
@@ -243,8 +245,13 @@ void Mesh::connect(KeyValues& store, Deadline deadline) {
               store.get(std::to_string(peer), std::clamp(left, milliseconds(1), milliseconds(500)));
         } catch (const Failure& late) {
           if (late.code() != Failure::kDeadlineExceeded || left <= milliseconds(0)) throw;
+          if (check) check();
         }
       }
+    }
+    for (peer = 0; peer < size(); ++peer) {
+      if (peer == rank_) continue;
+      const std::string& all = of_peer[peer];
       const size_t one = all.size() / (size() - 1);
       const size_t index = rank_ < peer ? rank_ : rank_ - 1;
       const std::string address = all.substr(index * one, one);

@@ -69,8 +69,9 @@ class Mesh {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(names_.size()); }
 
-  /// Meets the others through `store`, under keys that no other mesh uses. Throws Failure.
-  void connect(KeyValues& store, Deadline deadline);
+  /// Meets the others through `store`, under keys that no other mesh uses. Throws Failure. While it
+  /// waits it calls `check` now and then, which throws Failure when there is nobody to wait for.
+  void connect(KeyValues& store, Deadline deadline, const std::function<void()>& check = {});
 
   /// Makes whoever waits, now or later, fail with UNAVAILABLE and `reason`. The first reason stays.
   void abort(const std::string& reason);

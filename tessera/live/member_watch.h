@@ -2,7 +2,8 @@
 
 #include <map>
 #include <mutex>
-#include <span>
+#include <set>
+#include <vector>
 
 #include "tessera/base/status.h"
 #include "tessera/coord/client.h"
@@ -20,16 +21,25 @@ class MemberWatch {
   /// For coord::ClientOptions::on_failure of `process`: this process takes part no longer, so the
   /// others count as dead to its devices.
   void fail(int process, int processes);
+  /// What a live set said, which counts for processes of which nothing else was told.
+  void take_live(const coord::LiveSet& live);
 
   /// Passes on what is known, and from now on all that comes. `client` must live until detach().
   void attach(const pjrt::Client& client);
+  bool is_attached() const;
   void detach();
+
+  /// Whatever is told of them, these count as dead to the devices until resume(), so that nothing
+  /// waits for them.
+  void cut_off(const std::vector<int>& processes);
+  void resume();
 
  private:
   void pass_on();  // mutex_ is held
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<int, pjrt::ProcessState> states_;  // guarded by mutex_
+  std::set<int> cut_off_;                     // guarded by mutex_
   const pjrt::Client* client_ = nullptr;      // guarded by mutex_
 };
 
