@@ -149,7 +149,10 @@ void LiveDevices::begin(const coord::LiveSet& live) {
   for (const coord::ProcessId& id : block_)
     if (id.process != coordinator_.process()) others_.push_back(id.process);
   if (errors_ == nullptr) {
-    errors_ = std::make_unique<SharedErrors>(coordinator_, [this] { watch_.cut_off(others_); });
+    errors_ = std::make_unique<SharedErrors>(coordinator_, [this] {
+      if (runtime_.launch_order() != nullptr) runtime_.launch_order()->excuse();
+      watch_.cut_off(others_);
+    });
   }
   errors_->begin(live.round);
 }

@@ -128,8 +128,8 @@ Status LaunchOrder::explain(const Status& error) {
   if (error.ok()) return error;
   const auto end = std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(kLongestAnswer);
   std::unique_lock lock(mutex_);
-  const auto over = [&] { return stopped_ || !failure_.ok(); };
-  while (!over() && explained_ != sequence_ && std::chrono::steady_clock::now() < end) {
+  const auto over = [&] { return stopped_ || !failure_.ok() || explained_ == sequence_; };
+  while (!over() && std::chrono::steady_clock::now() < end) {
     const int64_t ask = ++asked_;
     changed_.notify_all();
     answered_.wait_until(lock, end, [&] { return looked_ >= ask || over(); });
@@ -139,6 +139,12 @@ Status LaunchOrder::explain(const Status& error) {
   }
   explained_ = sequence_;  // not every error that one death causes is to take so long
   return failure_.ok() ? error : failure_;
+}
+
+void LaunchOrder::excuse() {
+  const std::lock_guard lock(mutex_);
+  explained_ = sequence_;
+  answered_.notify_all();
 }
 
 void LaunchOrder::begin_again(const std::string& epoch) {

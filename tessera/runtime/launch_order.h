@@ -78,6 +78,9 @@ class LaunchOrder {
   /// The failure instead of an error that it may have caused, else the error. Asks the other
   /// processes first, for a few seconds at most.
   Status explain(const Status& error);
+  /// What was launched so far fails for a reason that is known, as that a process has given up:
+  /// explain() need not ask for another.
+  void excuse();
 
   /// All that was launched so far counts no more. To be called by all processes between the same
   /// launches, as when some have been started again, with the same name, which is used once.

@@ -266,6 +266,18 @@ TEST_F(LaunchOrderTest, AnErrorThatNoDivergenceExplainsStays) {
             absl::InternalError("something else"));
 }
 
+TEST_F(LaunchOrderTest, AnErrorWhoseReasonIsKnownAsksNobody) {
+  LaunchOrder one({.processes = 2, .key_values = store_, .interval = absl::Hours(1)});
+  ASSERT_TRUE(launch(one, "step", {0, 1}).ok());
+  one.excuse();
+  EXPECT_EQ(one.explain(absl::UnavailableError("gone")), absl::UnavailableError("gone"));
+  EXPECT_EQ(store_->calls(), 0);
+  // What is launched later has reasons of its own.
+  ASSERT_TRUE(launch(one, "step", {0, 1}).ok());
+  EXPECT_EQ(one.explain(absl::UnavailableError("gone")), absl::UnavailableError("gone"));
+  EXPECT_GT(store_->calls(), 0);
+}
+
 TEST_F(LaunchOrderTest, AProcessThatIsStartedAgainIsComparedOnceAllBeginAgain) {
   auto all = make(2);
   for (int i = 0; i < 5; ++i)
