@@ -1,10 +1,13 @@
 // What is written comes back: every dtype, every region, every part of the manifest; and Zarr's
 // rules hold.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/crc32c.h"
@@ -99,6 +102,96 @@ TEST_F(CheckpointTest, OnlyThePiecesThatARegionTouchesAreRead) {
   EXPECT_TRUE(same_bytes(part, slice(sample::values_of(spec), half)));
   EXPECT_GE(reader->bytes_read(), part.shape().host_bytes());
   EXPECT_LE(reader->bytes_read(), part.shape().host_bytes() * 105 / 100);
+}
+
+TEST_F(CheckpointTest, WhatRegionsShareIsReadOnce) {
+  const ArraySpec spec = make_array_spec("w", {DType::kS16, {512, 1024}}, {256, 1024}, 64 << 10);
+  ArraySpec whole = spec;
+  whole.name = "whole";
+  whole.inner_chunk_shape.clear();
+  ArraySpec compressed = spec;
+  compressed.name = "compressed";
+  compressed.zstd_level = 1;
+  const auto reader = save_and_open(0, {spec, whole, compressed});
+  for (const ArraySpec& stored : {spec, whole, compressed}) {
+    const HostArray all = sample::values_of(stored);
+    // Two replicas of a part, one that shares pieces with it, one apart, one without elements.
+    const std::vector<Box> boxes = {{{100, 0}, {300, 700}},
+                                    {{100, 0}, {300, 700}},
+                                    {{399, 699}, {113, 325}},
+                                    {{0, 1000}, {7, 24}},
+                                    {{3, 3}, {0, 5}}};
+    std::vector<HostArray> parts;
+    std::vector<RegionRead> regions;
+    for (const Box& box : boxes) parts.emplace_back(Shape{stored.shape.dtype, box.dims});
+    for (size_t i = 0; i < boxes.size(); ++i)
+      regions.push_back({stored.name, boxes[i], parts[i].bytes()});
+    const auto reads = reader->plan(regions);
+    ASSERT_TRUE(reads.ok()) << reads.status();
+    EXPECT_EQ(reads->size(), 2U) << "one a chunk";
+    const int64_t before = reader->bytes_read();
+    for (const auto& read : *reads) ASSERT_TRUE(reader->read(read, false).ok());
+    const int64_t stored_bytes = (*reader->array_info(stored.name))->file_bytes();
+    EXPECT_LE(reader->bytes_read() - before, stored_bytes);
+    for (size_t i = 0; i < boxes.size(); ++i)
+      EXPECT_TRUE(same_bytes(parts[i], slice(all, boxes[i]))) << stored.name << i;
+  }
+  HostArray one(Shape{DType::kS16, {1, 1}});
+  const std::vector<RegionRead> mixed = {{"w", {{0, 0}, {1, 1}}, one.bytes()},
+                                         {"whole", {{0, 0}, {1, 1}}, one.bytes()}};
+  EXPECT_FALSE(reader->plan(mixed).ok());
+}
+
+// On a disk: from the disk itself where it can, with the same checks.
+TEST_F(CheckpointTest, ReadingPastTheCacheGivesTheSameAndFindsDamage) {
+  const TempFolder folder(TempFolder::kDisk);
+  PosixFileSystem disk;
+  const CheckpointManager manager(disk, folder / "checkpoints");
+  std::vector<ArraySpec> specs;
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kS4}) {
+    const std::string name(dtype_name(dtype));
+    const Shape shape{dtype, {2048, 2048}};
+    specs.push_back(make_array_spec(name + "-pieces", shape, {1024, 2048}));
+    specs.push_back(make_array_spec(name + "-whole", shape, {1024, 2048}, 1 << 30));
+    specs.push_back(make_array_spec(name + "-compressed", shape, {1024, 2048}));
+    specs.back().zstd_level = 1;
+  }
+  ASSERT_TRUE(sample::save(manager, sample::request(1, specs)).ok());
+  const auto forget = [&] {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+      const int file = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+      ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+      ::close(file);
+    }
+  };
+  const auto read_all = [&]() -> Status {
+    ASSIGN_OR_RETURN(const auto reader, manager.open(1));
+    for (const ArraySpec& spec : specs) {
+      HostArray array(spec.shape);
+      const RegionRead region{spec.name, {{0, 0}, spec.shape.dims}, array.bytes()};
+      ASSIGN_OR_RETURN(const auto reads, reader->plan({&region, 1}));
+      for (const auto& read : reads) RETURN_IF_ERROR(reader->read(read, true));
+      EXPECT_TRUE(same_bytes(array, sample::values_of(spec))) << spec.name;
+    }
+    return absl::OkStatus();
+  };
+  for (int round = 0; round < 2; ++round) {
+    const Status status = read_all();
+    EXPECT_TRUE(status.ok()) << status;
+    forget();
+  }
+  for (const ArraySpec& spec : specs) {
+    const std::string chunk = str_cat("checkpoints/1/state/", spec.name, "/c.1.0");
+    const std::string good = folder.read(chunk);
+    std::string bad = good;
+    bad[bad.size() * 2 / 3] ^= 1;
+    folder.write(chunk, bad);
+    forget();
+    const Status status = read_all();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << spec.name << ": " << status;
+    EXPECT_THAT(message(status), HasSubstr(str_cat("parameter ", spec.name)));
+    folder.write(chunk, good);
+  }
 }
 
 TEST_F(CheckpointTest, TheManifestKeepsWhatItWasGiven) {

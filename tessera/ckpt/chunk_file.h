@@ -6,6 +6,7 @@
 
 #include "tessera/base/filesystem.h"
 #include "tessera/ckpt/manifest.h"
+#include "tessera/ckpt/staging_pool.h"
 
 // The bytes of one chunk file: what stands in docs/format_checkpoint.md under "Chunk files".
 
@@ -19,15 +20,22 @@ Result<StoredChunk> write_chunk_file(FileSystem& files, const std::string& path,
                                      const ArraySpec& spec, const Box& chunk,
                                      std::span<const std::byte> data);
 
-/// Reads of the chunk `chunk` (its box within the array) what lies in `to.box`, piece by piece,
-/// verifies every piece read and adds the bytes read from the file to `*bytes_read`. DATA_LOSS when
-/// the file is not as it was written, or is not the one that is `stored`.
+/// How a chunk file is read.
+struct ChunkReading {
+  /// For what is read, before it goes where it is wanted.
+  StagingPool& scratch;
+  /// By ReadableFile::read_past_cache: nothing else on this machine will want the same bytes soon.
+  bool past_cache = false;
+};
+/// Reads of the chunk `chunk` (its box within the array) what lies in the boxes of `to`, each piece
+/// once, verifies every piece read and adds the bytes read from the file to `*bytes_read`.
+/// DATA_LOSS when the file is not as it was written, or is not the one that is `stored`.
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                       const Box& chunk, const StoredChunk& stored, const HostBox& to,
-                       int64_t* bytes_read);
+                       const Box& chunk, const StoredChunk& stored, std::span<const HostBox> to,
+                       const ChunkReading& how, int64_t* bytes_read);
 
 /// Reads all of it and compares every checksum; DATA_LOSS names what is wrong.
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
-                         const StoredChunk& stored);
+                         const StoredChunk& stored, StagingPool& scratch);
 
 }  // namespace tessera

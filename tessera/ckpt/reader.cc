@@ -105,50 +105,45 @@ Result<const ArrayRecord*> CheckpointReader::check_region(const RegionRead& regi
                           out.size());
 }
 
-Status CheckpointReader::read_chunk(const ArrayRecord& record, const Dims& index,
-                                    const RegionRead& region) const {
-  const ArraySpec& spec = record.spec;
-  const size_t chunk = static_cast<size_t>(linear_index(index, spec.grid()));
-  const std::string path = ChunkFile{&record, chunk}.path(folder_);
+Result<std::vector<CheckpointReader::ChunkRead>> CheckpointReader::plan(
+    std::span<const RegionRead> regions) const {
+  std::map<Dims, ChunkRead> reads;  // by index
+  for (const RegionRead& region : regions) {
+    ASSIGN_OR_RETURN(const ArrayRecord* record, check_region(region));
+    RETURN_IF_ERROR(
+        for_each_cell(region.box, record->spec.chunk_shape, [&](const Dims& index) -> Status {
+          ChunkRead& read = reads.try_emplace(index, ChunkRead{record, index, {}}).first->second;
+          if (read.record != record) return internal_error("regions of two arrays in one plan");
+          read.to.push_back({region.box, region.out.data()});
+          return absl::OkStatus();
+        }));
+  }
+  std::vector<ChunkRead> plan;
+  for (auto& [index, read] : reads) plan.push_back(std::move(read));
+  return plan;
+}
+
+Status CheckpointReader::read(const ChunkRead& chunk, bool past_cache) const {
+  const ArraySpec& spec = chunk.record->spec;
+  const size_t number = static_cast<size_t>(linear_index(chunk.chunk, spec.grid()));
+  const std::string path = ChunkFile{chunk.record, number}.path(folder_);
   Status status;
   do {
     int64_t read = 0;
-    status = read_chunk_file(files_, path, spec, spec.chunk_box(index), record.stored(chunk),
-                             {region.box, region.out.data()}, &read);
+    status = read_chunk_file(files_, path, spec, spec.chunk_box(chunk.chunk),
+                             chunk.record->stored(number), chunk.to,
+                             {.scratch = scratch_, .past_cache = past_cache}, &read);
     bytes_read_ += read;
   } while (absl::IsDataLoss(status) && files_.another_copy(path));
-  return status;
+  return with_hint(status, spec.name);
 }
 
 Status CheckpointReader::read_region(std::string_view name, const Box& box,
                                      std::span<std::byte> out) const {
   const RegionRead region{name, box, out};
-  ASSIGN_OR_RETURN(const ArrayRecord* record, check_region(region));
-  const Status status = for_each_cell(box, record->spec.chunk_shape, [&](const Dims& index) {
-    return read_chunk(*record, index, region);
-  });
-  return with_hint(status, name);
-}
-
-Status CheckpointReader::read_regions(std::span<const RegionRead> regions, ThreadPool& pool) const {
-  struct Task {
-    const ArrayRecord* record;
-    const RegionRead* region;
-    Dims index;
-  };
-  std::vector<Task> tasks;
-  for (const RegionRead& region : regions) {
-    ASSIGN_OR_RETURN(const ArrayRecord* record, check_region(region));
-    RETURN_IF_ERROR(
-        for_each_cell(region.box, record->spec.chunk_shape, [&](const Dims& index) -> Status {
-          tasks.push_back({record, &region, index});
-          return absl::OkStatus();
-        }));
-  }
-  return try_parallel_for(&pool, tasks.size(), [&](size_t i) {
-    const Task& task = tasks[i];
-    return with_hint(read_chunk(*task.record, task.index, *task.region), task.region->name);
-  });
+  ASSIGN_OR_RETURN(const std::vector<ChunkRead> reads, plan({&region, 1}));
+  for (const ChunkRead& chunk : reads) RETURN_IF_ERROR(read(chunk, /*past_cache=*/false));
+  return absl::OkStatus();
 }
 
 Result<HostArray> CheckpointReader::read_array(std::string_view name) const {
@@ -229,7 +224,7 @@ std::vector<Damage> CheckpointReader::verify(ThreadPool& pool) const {
     const ArrayRecord& record = *files[i].record;
     const std::string path = files[i].path(folder_);
     const Status status =
-        verify_chunk_file(files_, path, record.spec, record.stored(files[i].chunk));
+        verify_chunk_file(files_, path, record.spec, record.stored(files[i].chunk), scratch_);
     if (status.ok()) return;
     const std::lock_guard lock(mutex);
     damages.push_back(damage_of(path, record.spec.name, status));

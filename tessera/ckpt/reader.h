@@ -12,6 +12,7 @@
 #include "tessera/base/filesystem.h"
 #include "tessera/base/thread.h"
 #include "tessera/ckpt/manifest.h"
+#include "tessera/ckpt/staging_pool.h"
 #include "tessera/ir/host_array.h"
 
 namespace tessera {
@@ -50,8 +51,19 @@ class CheckpointReader {
   /// hint, what else could be restored.
   Status read_region(std::string_view name, const Box& box, std::span<std::byte> out) const;
   Result<HostArray> read_array(std::string_view name) const;
-  /// Several regions at once, chunk by chunk on the threads of `pool`.
-  Status read_regions(std::span<const RegionRead> regions, ThreadPool& pool) const;
+
+  /// What one chunk has of several regions of an array, to be read at once.
+  struct ChunkRead {
+    const ArrayRecord* record;
+    Dims chunk;
+    std::vector<HostBox> to;
+  };
+  /// The reads that fill regions of one array, each chunk in one of them: what regions share, such
+  /// as replicas, is read once.
+  Result<std::vector<ChunkRead>> plan(std::span<const RegionRead> regions) const;
+  /// Errors as those of read_region(). `past_cache`: no other process of this machine will read the
+  /// same bytes soon; see ReadableFile::can_read_past_cache().
+  Status read(const ChunkRead& chunk, bool past_cache) const;
 
   /// Bytes read from chunk files so far.
   int64_t bytes_read() const { return bytes_read_; }
@@ -73,7 +85,6 @@ class CheckpointReader {
   std::string array_path(std::string_view name) const;
   /// The array that a region is of, which it must fit.
   Result<const ArrayRecord*> check_region(const RegionRead& region) const;
-  Status read_chunk(const ArrayRecord& record, const Dims& index, const RegionRead& region) const;
   void check_files_of(const ArrayRecord& record, std::vector<Damage>* damages) const;
   Status with_hint(const Status& status, std::string_view name) const;
 
@@ -82,6 +93,7 @@ class CheckpointReader {
   const Manifest manifest_;
   std::function<std::string()> damage_hint_;
   mutable std::atomic<int64_t> bytes_read_ = 0;
+  mutable StagingPool scratch_;
 };
 
 /// "…/state/a/c.0: has 7 bytes instead of 20 (parameter a)", the first of several, and how many

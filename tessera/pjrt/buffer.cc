@@ -111,6 +111,26 @@ Result<Event> Buffer::copy_to_host(std::span<std::byte> destination) const {
   return Event(client_->api, args.event);
 }
 
+Result<std::span<std::byte>> Buffer::host_memory() const {
+  PJRT_ARGS(PJRT_Client_PlatformName, platform);
+  platform.client = client_->client;
+  RETURN_IF_ERROR(PJRT_CALL(client_->api, PJRT_Client_PlatformName, platform));
+  const std::string_view name(platform.platform_name, platform.platform_name_size);
+  if (name != "cpu") return absl::UnimplementedError(str_cat(name, ": not the host's memory"));
+  ASSIGN_OR_RETURN(const Shape shape, this->shape());
+  ASSIGN_OR_RETURN(const size_t bytes, on_device_bytes());
+  if (static_cast<int64_t>(bytes) != shape.host_bytes() || shape.dtype == DType::kS4 ||
+      shape.dtype == DType::kU4) {
+    return absl::UnimplementedError(
+        str_cat(to_string(shape), ": not on the device as on the host"));
+  }
+  if (bytes == 0) return std::span<std::byte>();
+  PJRT_ARGS(PJRT_Buffer_OpaqueDeviceMemoryDataPointer, args);
+  args.buffer = buffer_;
+  RETURN_IF_ERROR(PJRT_CALL(client_->api, PJRT_Buffer_OpaqueDeviceMemoryDataPointer, args));
+  return std::span(static_cast<std::byte*>(args.device_memory_ptr), bytes);
+}
+
 Result<HostArray> Buffer::to_host() const {
   ASSIGN_OR_RETURN(Shape shape, this->shape());
   HostArray result(std::move(shape));

@@ -42,6 +42,11 @@ class Buffer {
   /// Copies to `destination`, which holds shape().host_bytes() and must live until the event:
   /// dense, row-major, four-bit integers a byte each.
   Result<Event> copy_to_host(std::span<std::byte> destination) const;
+  /// The device's memory itself, where the host has it as it is: dense, row-major, as long as the
+  /// buffer lives. Waits for the value. Only what made the buffer may write to it, and only before
+  /// anything else has it; reading must end before the buffer is donated. UNIMPLEMENTED for all but
+  /// the CPU, and for elements that lie there in another way (four-bit integers).
+  Result<std::span<std::byte>> host_memory() const;
   /// Waits for the value and returns a copy.
   Result<HostArray> to_host() const;
   /// A copy on another device, or in another memory space, perhaps still on its way.

@@ -164,6 +164,18 @@ Result<Buffer> Client::to_device(std::shared_ptr<const HostArray> array,
   return std::move(copy.buffer);
 }
 
+Result<Buffer> Client::uninitialized(const Shape& shape, const Device& device) const {
+  PJRT_ARGS(PJRT_Client_CreateUninitializedBuffer, args);
+  args.client = handle_->client;
+  args.shape_dims = shape.dims.data();
+  args.shape_num_dims = shape.dims.size();
+  args.shape_element_type = to_c(shape.dtype);
+  args.device = device.handle();
+  RETURN_IF_ERROR(annotate(PJRT_CALL(handle_->api, PJRT_Client_CreateUninitializedBuffer, args),
+                           str_cat("memory for ", to_string(shape), " on device ", device.id())));
+  return Buffer(handle_, args.buffer);
+}
+
 Result<Executable> Client::compile(std::string_view module, const CompileOptions& options) const {
   constexpr std::string_view kFormat = "mlir";
   PJRT_Program program = {};

@@ -72,6 +72,10 @@ class Client {
   /// buffer's own memory.
   Result<Buffer> to_device(std::shared_ptr<const HostArray> array, const Device& device) const;
 
+  /// A tensor whose elements are what the memory happens to hold: to be filled through
+  /// Buffer::host_memory(). UNIMPLEMENTED where the plugin does not make such.
+  Result<Buffer> uninitialized(const Shape& shape, const Device& device) const;
+
   /// Tells the devices of memory of the host that copies from them will go to, so that they can
   /// write there themselves, until what is returned is destroyed: before `memory` is freed.
   /// UNIMPLEMENTED where the plugin has nothing of that kind, as on the CPU.

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "tessera/runtime/array_internal.h"
 #include "tessera/runtime/launch_order.h"
 
 namespace tessera {
@@ -64,18 +65,6 @@ std::string devices_text(std::string_view way, const std::string& first, size_t 
   return str_cat(way, " ", first, count > 1 ? str_cat(" and ", count - 1, " more") : "");
 }
 
-// Asks the transfer guard; each device gets a part.
-Status check_put(const Shape& shape, const NamedSharding& sharding,
-                 const std::vector<Runtime::LocalDevice>& devices, const TransferSite& site) {
-  if (devices.empty()) return absl::OkStatus();
-  const int64_t bytes =
-      sharding.shard_shape(shape).host_bytes() * static_cast<int64_t>(devices.size());
-  return check_transfer(
-      {TransferDirection::kHostToDevice, shape, bytes,
-       [&] { return devices_text("to", devices[0].device.to_string(), devices.size()); }},
-      site);
-}
-
 Status check_read(const Shape& shape, const std::map<Box, const pjrt::Buffer*>& parts,
                   const TransferSite& site) {
   if (parts.empty()) return absl::OkStatus();
@@ -111,6 +100,17 @@ class Countdown {
 };
 
 }  // namespace
+
+Status check_put(const Shape& shape, const NamedSharding& sharding,
+                 const std::vector<Runtime::LocalDevice>& devices, const TransferSite& site) {
+  if (devices.empty()) return absl::OkStatus();
+  const int64_t bytes =
+      sharding.shard_shape(shape).host_bytes() * static_cast<int64_t>(devices.size());
+  return check_transfer(
+      {TransferDirection::kHostToDevice, shape, bytes,
+       [&] { return devices_text("to", devices[0].device.to_string(), devices.size()); }},
+      site);
+}
 
 Array Array::from_pieces(Shape shape, NamedSharding sharding, std::vector<Piece> pieces,
                          std::shared_ptr<LaunchOrder> order) {

@@ -1,11 +1,16 @@
 #include "tessera/train/state_checkpoint.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <set>
 
 #include "tessera/base/log.h"
 #include "tessera/base/thread.h"
-#include "tessera/ckpt/grid.h"
+#include "tessera/runtime/array_fill.h"
 #include "tessera/runtime/transfer_guard.h"
 
 namespace tessera {
@@ -88,69 +93,109 @@ Status check_complete(const CheckpointReader& reader, std::span<const ArgumentSp
   return absl::OkStatus();
 }
 
-/// How an array comes onto the devices: the parts that this process needs, within one region that
-/// is read whole where they fill it, else each for itself.
-struct Restored {
-  const ArgumentSpec* spec;
-  NamedSharding sharding;
-  std::vector<std::pair<Box, HostArray>> parts;
-
-  int64_t bytes() const {
-    int64_t bytes = 0;
-    for (const auto& [box, part] : parts) bytes += box.elements();
-    return bytes * dtype_host_bytes(spec->shape.dtype);
+/// Arrays on their way from a checkpoint onto the devices: one's chunks are read while those of the
+/// one before are, and who reads its last chunk makes it whole.
+class Restoring {
+ public:
+  Restoring(Runtime& runtime, const CheckpointReader& reader, const Layout& layout,
+            const RestoreOptions& options)
+      : runtime_(runtime), reader_(reader), layout_(layout), options_(options) {
+    // Other processes of this machine may want the same bytes: from the cache.
+    const pjrt::Client& client = runtime.client();
+    past_cache_ = client.addressable_devices().size() == client.devices().size();
   }
-};
 
-Box bounds_of(const std::set<Box>& boxes) {
-  Box bounds = *boxes.begin();
-  for (const Box& box : boxes) {
-    for (size_t i = 0; i < box.dims.size(); ++i) {
-      const int64_t end = std::max(bounds.start[i] + bounds.dims[i], box.start[i] + box.dims[i]);
-      bounds.start[i] = std::min(bounds.start[i], box.start[i]);
-      bounds.dims[i] = end - bounds.start[i];
+  /// Returns when the array's reads are under way, or something failed.
+  Status start(const ArgumentSpec& spec) {
+    ASSIGN_OR_RETURN(ProgramValue value, lay_out(spec, layout_));
+    RETURN_IF_ERROR(wait_for_room(value.sharding.shard_shape(spec.shape).host_bytes() *
+                                  value.sharding.mesh().size()));
+    ASSIGN_OR_RETURN(ArrayFill fill, ArrayFill::start(runtime_, spec.shape, value.sharding));
+    std::vector<RegionRead> regions;
+    for (const ArrayFill::Part& part : fill.parts())
+      regions.push_back({spec.path, part.box, part.bytes});
+    ASSIGN_OR_RETURN(const auto reads, reader_.plan(regions));
+    const int64_t staging_bytes = fill.staging_bytes();
+    Item& item = items_.emplace_back(spec.path, std::move(fill), reads.size());
+    if (reads.empty()) return item.finish();
+    {
+      const std::lock_guard lock(mutex_);
+      staging_bytes_ += staging_bytes;
     }
+    for (const CheckpointReader::ChunkRead& read : reads)
+      pool_.submit([this, &item, read, staging_bytes] { run(item, read, staging_bytes); });
+    return absl::OkStatus();
   }
-  return bounds;
-}
 
-Result<Restored> plan(const Runtime& runtime, const ArgumentSpec& spec, const Layout& layout) {
-  ASSIGN_OR_RETURN(ProgramValue value, lay_out(spec, layout));
-  Restored restored{&spec, std::move(value.sharding), {}};
-  const Mesh& mesh = restored.sharding.mesh();
-  std::set<Box> boxes;
-  for (int64_t position = 0; position < mesh.size(); ++position) {
-    ASSIGN_OR_RETURN(const pjrt::Device device,
-                     runtime.client().device(static_cast<int>(mesh.device_ids()[position])));
-    if (!device.is_addressable()) continue;
-    boxes.insert(restored.sharding.shard_box(spec.shape.dims, position));
+  Result<Tree<Array>> finish() {
+    pool_.wait();
+    RETURN_IF_ERROR(status());
+    Tree<Array> state;
+    for (Item& item : items_) RETURN_IF_ERROR(state.add(item.path, std::move(item.array)));
+    return state;
   }
-  if (boxes.empty()) return restored;
-  int64_t elements = 0;
-  for (const Box& box : boxes) elements += box.elements();
-  // One region: chunks that several devices have a part of are read once.
-  const Box bounds = bounds_of(boxes);
-  if (bounds.elements() == elements) boxes = {bounds};
-  for (const Box& box : boxes) restored.parts.emplace_back(box, HostArray());
-  return restored;
-}
 
-Result<Array> to_devices(Runtime& runtime, Restored& restored) {
-  const auto source = [&](const Box& box) -> Result<HostArray> {
-    for (auto& [region, part] : restored.parts) {
-      if (box == region) return std::move(part);  // asked for once: replicas share it
-      if (intersect(box, region) == box || box.elements() == 0)
-        return slice(part, relative_to(box, region.start));
+ private:
+  // More than cores: they wait for the disk, too.
+  static constexpr size_t kReaders = 8;
+
+  struct Item {
+    Item(std::string path, ArrayFill fill, size_t reads)
+        : path(std::move(path)), fill(std::move(fill)), reads_left(reads) {}
+    Status finish() {
+      ASSIGN_OR_RETURN(array, fill->finish());
+      fill.reset();
+      return absl::OkStatus();
     }
-    return internal_error("no part of ", restored.spec->path, " holds ", to_string(box));
+
+    const std::string path;
+    std::optional<ArrayFill> fill;
+    std::atomic<size_t> reads_left;
+    Array array;
   };
-  return Array::from_shards(runtime, restored.spec->shape, restored.sharding, source);
-}
 
-// About as much as is read at once: enough for the threads, and little beside a state.
-constexpr int64_t kBatchBytes = 256 << 20;
-// More than cores: they wait for the disk, too.
-constexpr size_t kReaders = 8;
+  void run(Item& item, const CheckpointReader::ChunkRead& read, int64_t staging_bytes) {
+    if (status().ok()) record(reader_.read(read, past_cache_));
+    if (--item.reads_left > 0) return;
+    if (status().ok()) record(annotate(item.finish(), item.path));
+    item.fill.reset();
+    const std::lock_guard lock(mutex_);
+    staging_bytes_ -= staging_bytes;
+    changed_.notify_all();
+  }
+
+  void record(const Status& status) {
+    if (status.ok()) return;
+    const std::lock_guard lock(mutex_);
+    status_.Update(status);
+    changed_.notify_all();
+  }
+
+  Status wait_for_room(int64_t bytes) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return !status_.ok() || staging_bytes_ == 0 ||
+             staging_bytes_ + bytes <= options_.staging_bytes;
+    });
+    return status_;
+  }
+  Status status() {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+
+  Runtime& runtime_;
+  const CheckpointReader& reader_;
+  const Layout& layout_;
+  const RestoreOptions options_;
+  bool past_cache_ = false;
+  std::deque<Item> items_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Status status_;                             // guarded by mutex_: the first error
+  int64_t staging_bytes_ = 0;                 // guarded by mutex_: of the arrays under way
+  ThreadPool pool_{"restore", kReaders, 64};  // last: its threads use the others
+};
 
 }  // namespace
 
@@ -185,33 +230,18 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const S
 }
 
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
-                            std::span<const ArgumentSpec> specs, const Layout& layout) {
-  Tree<Array> state;
+                            std::span<const ArgumentSpec> specs, const Layout& layout,
+                            const RestoreOptions& options) {
   RETURN_IF_ERROR(check_complete(reader, specs));
   for (const ArgumentSpec& spec : specs) RETURN_IF_ERROR(check_matches(reader, spec));
-  ThreadPool pool("restore", kReaders, 64);
-  for (size_t next = 0; next < specs.size();) {
-    std::vector<Restored> batch;
-    int64_t bytes = 0;
-    while (next < specs.size() && bytes < kBatchBytes) {
-      ASSIGN_OR_RETURN(Restored planned, plan(runtime, specs[next], layout));
-      bytes += planned.bytes();
-      batch.push_back(std::move(planned));
-      ++next;
-    }
-    std::vector<RegionRead> reads;
-    for (Restored& restored : batch) {
-      for (auto& [box, part] : restored.parts) {
-        part = HostArray(Shape{restored.spec->shape.dtype, box.dims});
-        reads.push_back({restored.spec->path, box, part.bytes()});
-      }
-    }
-    RETURN_IF_ERROR(reader.read_regions(reads, pool));
-    for (Restored& restored : batch) {
-      ASSIGN_OR_RETURN(Array array, to_devices(runtime, restored));
-      RETURN_IF_ERROR(state.add(restored.spec->path, std::move(array)));
-    }
+  Restoring restoring(runtime, reader, layout, options);
+  Status status;
+  for (const ArgumentSpec& spec : specs) {
+    status = restoring.start(spec);
+    if (!status.ok()) break;
   }
+  Result<Tree<Array>> state = restoring.finish();
+  RETURN_IF_ERROR(status);
   return state;
 }
 

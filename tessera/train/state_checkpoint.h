@@ -24,12 +24,18 @@ struct CopyOptions {
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const SaveShares& shares,
                                  StagingPool& pool, CopyOptions options = {});
 
+struct RestoreOptions {
+  /// About as much lies in host memory between disk and devices, or the largest array.
+  int64_t staging_bytes = 256 << 20;
+};
 /// Reads the arrays that `specs` name onto the layout's mesh, on several threads: of each what this
-/// process's devices hold, once, and verified. Holds about 256 MiB, or the largest array, in host
-/// memory at a time. Errors: an array that the checkpoint lacks, or has with another shape or
+/// process's devices hold, once, and verified. On the CPU straight to the devices' memory, else
+/// through that of the host. What the disk's cache does not have is read past it, unless other
+/// processes take part. Errors: an array that the checkpoint lacks, or has with another shape or
 /// dtype; one that it has beside `specs` in a branch of theirs ("params"); damage.
 Result<Tree<Array>> restore(Runtime& runtime, const CheckpointReader& reader,
-                            std::span<const ArgumentSpec> specs, const Layout& layout);
+                            std::span<const ArgumentSpec> specs, const Layout& layout,
+                            const RestoreOptions& options = {});
 
 /// A warning in the log for each checkpoint that was not taken.
 void log_skipped(const LatestCheckpoint& latest);

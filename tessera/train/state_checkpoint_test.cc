@@ -49,6 +49,7 @@ std::vector<ArgumentSpec> state_specs() {
           {"optimizer.mu.embed", {DType::kF32, {1024, 256}}, {"vocab", "embed"}},
           {"params.embed", {DType::kBF16, {1024, 256}}, {"vocab", "embed"}},
           {"params.layers.mlp.up", {DType::kF32, {3, 512, 1024}}, {"layers", "embed", "mlp"}},
+          {"params.layers.nibbles", {DType::kS4, {2, 512, 256}}, {"layers", "embed", "mlp"}},
           {"params.norm", {DType::kF32, {256}}, {"norm"}}};
 }
 
@@ -194,6 +195,32 @@ TEST_F(StateCheckpointTest, ShardsLargerThanAChunkAreStoredInPieces) {
   const ArraySpec pieces = (*save(2, layout, 4 << 10)->array_info("params.layers.mlp.up"))->spec;
   EXPECT_LE(pieces.piece_bytes(), 4 << 10);
   EXPECT_EQ(pieces.pieces_per_chunk(), 2048);
+}
+
+// What has to be staged waits for room, and comes through also where there is none for one array.
+TEST_F(StateCheckpointTest, AStateThatIsStagedTakesTurnsInTheRoomThereIs) {
+  const Layout layout = layout_of(kMeshes[1].second);
+  std::vector<ArgumentSpec> specs;
+  for (int i = 0; i < 40; ++i)
+    specs.push_back({str_cat("params.n", i), {DType::kU4, {64, 256}}, {"embed", "mlp"}});
+  Tree<Array> state;
+  for (const ArgumentSpec& spec : specs) {
+    const auto value = lay_out(spec, layout);
+    ASSERT_TRUE(state.add(spec.path, put(values_of(spec), value->sharding)).ok());
+  }
+  auto request = copy_to_host(1, state, SaveShares(state), pool_);
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_TRUE(sample::save(manager_, *request).ok());
+  const auto reader = *manager_.open(1);
+  for (const int64_t room : {1, 40'000, 1 << 30}) {
+    const auto restored = restore(*runtime_, *reader, specs, layout, {.staging_bytes = room});
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    for (const ArgumentSpec& spec : specs) {
+      const auto value = restored->at(spec.path).to_host();
+      ASSERT_TRUE(value.ok()) << value.status();
+      EXPECT_TRUE(std::ranges::equal(value->bytes(), values_of(spec).bytes())) << spec.path;
+    }
+  }
 }
 
 TEST_F(StateCheckpointTest, DamageIsFoundWhileRestoringAndNamesTheParameter) {
