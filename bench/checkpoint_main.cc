@@ -1,7 +1,8 @@
 // usage: bench_checkpoint FOLDER [SAVES]
 // Saves and restores a state of 403 MB over four CPU devices, on the disk that FOLDER is on, and
-// compares with that disk's own sequential rate. Prints one JSON line. bench/checkpoint runs it
-// beside Orbax.
+// compares with that disk's own sequential rate. After each save a step runs that is given the
+// state and works in its memory, as steps of training do: who returns from save() before the state
+// is copied pays there. Prints one JSON line. bench/checkpoint runs it beside Orbax.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,13 +15,14 @@
 
 #include "bench/bench.h"
 #include "tessera/base/clock.h"
+#include "tessera/ops/elementwise_binary.h"
 #include "tessera/train/session.h"
 #include "tessera/train/state_checkpoint.h"
 
 namespace tessera {
 namespace {
 
-constexpr int kLarge = 12, kSmall = 12, kRestores = 5;
+constexpr int kLarge = 12, kSmall = 12, kRestores = 5, kUndisturbedSteps = 11;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -58,6 +60,36 @@ Result<Tree<Array>> make_state(Runtime& runtime, const Layout& layout) {
   }
   RETURN_IF_ERROR(wait_until_ready(state));
   return state;
+}
+
+/// x * 1.0001 of every array, in place.
+Result<CompiledFunction> compile_step(Runtime& runtime, const Layout& layout) {
+  std::vector<NamedShape> parameters;
+  std::vector<LogicalValue> values;
+  for (const ArgumentSpec& spec : specs()) {
+    parameters.push_back({spec.path, spec.shape});
+    values.push_back(logical_value(spec, layout));
+  }
+  ASSIGN_OR_RETURN(const auto graph, trace(parameters, [](Graph&, std::span<const Value> inputs) {
+                     std::vector<Value> results;
+                     for (const Value& x : inputs) results.push_back(x * 1.0001);
+                     return results;
+                   }));
+  return jit(runtime, *graph,
+             {.name = "step",
+              .mesh = layout.mesh,
+              .rules = layout.rules,
+              .arguments = values,
+              .results = values,
+              .donate = {"params"}});
+}
+
+/// Seconds until the step's results are there.
+Result<double> run_step(const CompiledFunction& step, Tree<Array>& state, const Clock& clock) {
+  const absl::Duration start = clock.elapsed();
+  ASSIGN_OR_RETURN(state, call(step, state));
+  RETURN_IF_ERROR(wait_until_ready(state));
+  return absl::ToDoubleSeconds(clock.elapsed() - start);
 }
 
 /// Drops the files of a folder from the page cache, so that reading them is reading the disk.
@@ -105,7 +137,12 @@ Status run(const std::string& folder, int saves) {
   ASSIGN_OR_RETURN(const Slices slices, mesh.slices(4));
   ASSIGN_OR_RETURN(mesh, mesh.resolved(slices));
   ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
-  ASSIGN_OR_RETURN(const Tree<Array> state, make_state(*runtime, layout));
+  ASSIGN_OR_RETURN(Tree<Array> state, make_state(*runtime, layout));
+  ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, layout));
+  std::vector<double> steps;
+  for (int i = 0; i < kUndisturbedSteps; ++i) {
+    ASSIGN_OR_RETURN(steps.emplace_back(), run_step(step, state, clock));
+  }
   int64_t bytes = 0;
   for (const ArgumentSpec& spec : specs()) bytes += spec.shape.host_bytes();
 
@@ -114,12 +151,13 @@ Status run(const std::string& folder, int saves) {
   RETURN_IF_ERROR(files.create_dirs(directory));
   const CheckpointManager manager(files, directory, {.keep_last = 1});
   const double before_mb = rss_mb();
-  std::vector<double> stalls, writes, commits, totals, rates, restores, resident;
+  std::vector<double> stalls, stalls_with_step, writes, commits, totals, rates, restores, resident;
   {
     StagingPool pool;
     const SaveShares shares(state);
     CheckpointSaver saver(manager, clock, {.refuse_not_finite = true});
-    for (int i = 0; i < saves; ++i) {
+    for (int i = 0; i <= saves; ++i) {
+      const bool is_measured = i < saves;  // the last one is what is restored: no step follows
       // Each beside the other, so that what else the machine does meets both.
       ASSIGN_OR_RETURN(const double rate,
                        disk_rate(files, join_path(folder, "sequential"), bytes, clock));
@@ -127,12 +165,18 @@ Status run(const std::string& folder, int saves) {
       const absl::Duration start = clock.elapsed();
       ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(i, state, shares, pool));
       const auto done = saver.save(std::move(request));
-      stalls.push_back(absl::ToDoubleSeconds(clock.elapsed() - start));
+      const double stall = absl::ToDoubleSeconds(clock.elapsed() - start);
+      if (is_measured) {
+        ASSIGN_OR_RETURN(const double seconds, run_step(step, state, clock));
+        stalls_with_step.push_back(stall + seconds - median(steps));
+      }
       const SaveResult& result = done.get();
+      RETURN_IF_ERROR(result.status);
+      if (!is_measured) break;
+      stalls.push_back(stall);
       totals.push_back(stalls.back() + result.write_s + result.commit_s);
       writes.push_back(result.write_s);
       commits.push_back(result.commit_s);
-      RETURN_IF_ERROR(result.status);
       resident.push_back(rss_mb());
     }
   }
@@ -141,7 +185,7 @@ Status run(const std::string& folder, int saves) {
   for (int i = 0; i < kRestores; ++i) {
     forget(directory);
     const absl::Duration start = clock.elapsed();
-    ASSIGN_OR_RETURN(const auto reader, manager.open(saves - 1));
+    ASSIGN_OR_RETURN(const auto reader, manager.open(saves));
     ASSIGN_OR_RETURN(const Tree<Array> restored, restore(*runtime, *reader, specs(), layout));
     RETURN_IF_ERROR(wait_until_ready(restored));
     restores.push_back(absl::ToDoubleSeconds(clock.elapsed() - start));
@@ -152,12 +196,14 @@ Status run(const std::string& folder, int saves) {
   const double rate = static_cast<double>(bytes) / median(totals);
   std::printf(
       "{\"bench\": \"checkpoint\", \"program\": \"tessera\", \"state_mb\": %.1f, \"saves\": %d, "
-      "\"stall_s\": %.4f, \"save_s\": %.3f, \"write_s\": %.3f, \"commit_s\": %.3f, \"restore_s\": "
+      "\"stall_s\": %.4f, \"stall_with_step_s\": %.4f, \"step_s\": %.4f, \"save_s\": %.3f, "
+      "\"write_s\": %.3f, \"commit_s\": %.3f, \"restore_s\": "
       "%.3f, \"same\": %s, \"share_of_disk\": %.3f, \"disk_mb_s\": %.1f, \"save_memory_mb\": %.1f, "
       "\"resident_mb_first_save\": %.1f, \"resident_mb_last_save\": %.1f}\n",
-      static_cast<double>(bytes) / 1e6, saves, median(stalls), median(totals), median(writes),
-      median(commits), median(restores), same ? "true" : "false", rate / median(rates),
-      median(rates) / 1e6, save_memory_mb, resident.front(), resident.back());
+      static_cast<double>(bytes) / 1e6, saves, median(stalls), median(stalls_with_step),
+      median(steps), median(totals), median(writes), median(commits), median(restores),
+      same ? "true" : "false", rate / median(rates), median(rates) / 1e6, save_memory_mb,
+      resident.front(), resident.back());
   return absl::OkStatus();
 }
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include "tessera/base/large_pages.h"
+
 namespace tessera {
 namespace {
 
@@ -38,6 +40,7 @@ std::shared_ptr<std::byte[]> StagingPool::take(size_t bytes) {
   }
   if (!block.memory) {
     block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    prefer_large_pages({block.memory.get(), bytes});
     if (state_->pin && bytes > 0) block.pinned = state_->pin({block.memory.get(), bytes});
   }
   std::byte* const memory = block.memory.get();

@@ -1,31 +1,12 @@
 #include "tessera/runtime/array_fill.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <set>
 
+#include "tessera/base/large_pages.h"
 #include "tessera/runtime/array_internal.h"
 
 namespace tessera {
-namespace {
-
-// Memory that is about to be written for the first time comes in fewer, larger pages. A hint.
-void prefer_large_pages(std::span<std::byte> memory) {
-#ifdef MADV_HUGEPAGE
-  constexpr size_t kLeast = 2 << 20;
-  if (memory.size() < kLeast) return;
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  void* begin = memory.data();
-  size_t room = memory.size();
-  if (std::align(page, page, begin, room) == nullptr) return;
-  (void)::madvise(begin, room - room % page, MADV_HUGEPAGE);
-#endif
-}
-
-}  // namespace
-
 Result<ArrayFill> ArrayFill::start(Runtime& runtime, Shape shape, NamedSharding sharding,
                                    TransferSite site) {
   RETURN_IF_ERROR(sharding.check(shape));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tessera/base/log.h"
+#include "tessera/base/streaming_copy.h"
 #include "tessera/base/thread.h"
 #include "tessera/runtime/array_fill.h"
 #include "tessera/runtime/transfer_guard.h"
@@ -48,17 +49,65 @@ Status ask_guard(const Shape& shape, const std::vector<Array::Shard>& shards) {
       TransferSite());
 }
 
-/// Starts to copy an array; `copies` are to be waited for, also after an error.
+/// Copies to the host that are under way or to be made. wait() must be called, also after an error.
+class HostCopies {
+ public:
+  /// `to` is as large as the buffer is on the host.
+  Status add(const pjrt::Buffer& buffer, std::span<std::byte> to) {
+    if (const auto memory = buffer.host_memory(); memory.ok()) {
+      for (size_t begin = 0; begin < to.size(); begin += kPartBytes) {
+        const size_t bytes = std::min(kPartBytes, to.size() - begin);
+        parts_.push_back({memory->subspan(begin, bytes), to.data() + begin});
+      }
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(pjrt::Event copy, buffer.copy_to_host(to));
+    events_.push_back(std::move(copy));
+    return absl::OkStatus();
+  }
+
+  Status wait() {
+    copy_parts();
+    Status status;
+    for (const pjrt::Event& event : events_) status.Update(event.await());
+    return status;
+  }
+
+ private:
+  static constexpr size_t kPartBytes = 1 << 20;
+  // What a core copies in less time than it takes to start a thread and wait for it.
+  static constexpr size_t kPartsWithoutThreads = 2;
+
+  struct Part {
+    std::span<const std::byte> from;
+    std::byte* to;
+  };
+
+  // From memory to memory, with all cores: training waits for it.
+  void copy_parts() const {
+    if (parts_.size() <= kPartsWithoutThreads) {
+      for (const auto& [from, to] : parts_) streaming_copy(from, to);
+      return;
+    }
+    const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    ThreadPool pool("copy", std::min(cores, parts_.size()), 256);
+    parallel_for(pool, parts_.size(),
+                 [&](size_t i) { streaming_copy(parts_[i].from, parts_[i].to); });
+  }
+
+  std::vector<Part> parts_;
+  std::vector<pjrt::Event> events_;
+};
+
 Status start_copies(const std::string& path, const Array& array, const SaveShares& shares,
-                    StagingPool& pool, SaveRequest& request, std::vector<pjrt::Event>& copies) {
+                    StagingPool& pool, SaveRequest& request, HostCopies& copies) {
   ASSIGN_OR_RETURN(const std::vector<Array::Shard> shards, shards_to_save(path, array, shares));
   RETURN_IF_ERROR(ask_guard(array.shape(), shards));
   for (const Array::Shard& shard : shards) {
     const size_t bytes =
         static_cast<size_t>(Shape{array.shape().dtype, shard.box.dims}.host_bytes());
     const std::shared_ptr<std::byte[]> block = pool.take(bytes);
-    ASSIGN_OR_RETURN(pjrt::Event copy, shard.buffer->copy_to_host({block.get(), bytes}));
-    copies.push_back(std::move(copy));
+    RETURN_IF_ERROR(copies.add(*shard.buffer, {block.get(), bytes}));
     request.shards.push_back(
         {path, shard.box, {block.get(), bytes}, std::shared_ptr<const void>(block, block.get())});
   }
@@ -214,7 +263,7 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const S
                                  StagingPool& pool, CopyOptions options) {
   SaveRequest request;
   request.step = step;
-  std::vector<pjrt::Event> copies;
+  HostCopies copies;
   Status status;
   for (const auto& [path, array] : state) {
     if (!status.ok()) break;
@@ -224,7 +273,7 @@ Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const S
     request.arrays.push_back(std::move(spec));
     status = annotate(start_copies(path, array, shares, pool, request, copies), path);
   }
-  for (const pjrt::Event& copy : copies) status.Update(copy.await());
+  status.Update(copies.wait());
   RETURN_IF_ERROR(status);
   return request;
 }

@@ -8,6 +8,7 @@
 
 #include "tessera/base/testing.h"
 #include "tessera/ckpt/sample_state.h"
+#include "tessera/ops/elementwise_binary.h"
 #include "tessera/runtime/runtime_fixture.h"
 #include "tessera/runtime/transfer_guard.h"
 
@@ -145,6 +146,37 @@ TEST_F(StateCheckpointTest, CopiesAreTransfersThatAreCountedOncePerPart) {
   const Status refused = copy_to_host(2, state, SaveShares(state), pool_).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("Disallowed device-to-host transfer"));
+}
+
+// What a step of training does with the state it is given.
+TEST_F(StateCheckpointTest, WhatIsCopiedStaysWhenTheStateIsDonatedAtOnce) {
+  const Layout layout = layout_of(kMeshes[1].second);
+  const ArgumentSpec spec{"params.w", {DType::kF32, {1024, 2048}}, {"embed", "mlp"}};
+  const std::vector<NamedShape> parameters = {{spec.path, spec.shape}};
+  const auto graph = trace(
+      parameters, [](Graph&, std::span<const Value> p) { return std::vector<Value>{p[0] * 0.0}; });
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const auto step = jit(*runtime_, **graph,
+                        {.name = "forget",
+                         .mesh = layout.mesh,
+                         .rules = layout.rules,
+                         .arguments = {logical_value(spec, layout)},
+                         .results = {logical_value(spec, layout)},
+                         .donate = {"params"}});
+  ASSERT_TRUE(step.ok()) << step.status();
+  Tree<Array> state;
+  ASSERT_TRUE(state.add(spec.path, put(values_of(spec), lay_out(spec, layout)->sharding)).ok());
+  const auto request = copy_to_host(1, state, SaveShares(state), pool_);
+  ASSERT_TRUE(request.ok()) << request.status();
+  const auto next = call(*step, state);
+  ASSERT_TRUE(next.ok()) << next.status();
+  ASSERT_TRUE(wait_until_ready(*next).ok());
+  EXPECT_EQ(request->shards.size(), 2U) << "a replica is saved once";
+  for (const auto& shard : request->shards) {
+    const HostArray expected = slice(values_of(spec), shard.box);
+    EXPECT_TRUE(std::ranges::equal(shard.bytes, expected.bytes())) << to_string(shard.box);
+  }
+  ASSERT_TRUE(sample::save(manager_, *request).ok());
 }
 
 TEST_F(StateCheckpointTest, ReplicasAreSavedOnceSpreadEvenlyOverTheirDevices) {
