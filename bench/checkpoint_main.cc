@@ -22,7 +22,7 @@
 namespace tessera {
 namespace {
 
-constexpr int kLarge = 12, kSmall = 12, kRestores = 5, kUndisturbedSteps = 11;
+constexpr int kLarge = 12, kSmall = 12, kRestores = 5, kStepsBefore = 3;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -139,10 +139,7 @@ Status run(const std::string& folder, int saves) {
   ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
   ASSIGN_OR_RETURN(Tree<Array> state, make_state(*runtime, layout));
   ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, layout));
-  std::vector<double> steps;
-  for (int i = 0; i < kUndisturbedSteps; ++i) {
-    ASSIGN_OR_RETURN(steps.emplace_back(), run_step(step, state, clock));
-  }
+  for (int i = 0; i < kStepsBefore; ++i) RETURN_IF_ERROR(run_step(step, state, clock).status());
   int64_t bytes = 0;
   for (const ArgumentSpec& spec : specs()) bytes += spec.shape.host_bytes();
 
@@ -151,7 +148,8 @@ Status run(const std::string& folder, int saves) {
   RETURN_IF_ERROR(files.create_dirs(directory));
   const CheckpointManager manager(files, directory, {.keep_last = 1});
   const double before_mb = rss_mb();
-  std::vector<double> stalls, stalls_with_step, writes, commits, totals, rates, restores, resident;
+  std::vector<double> steps, stalls, stalls_with_step, writes, commits, totals, rates, restores,
+      resident;
   {
     StagingPool pool;
     const SaveShares shares(state);
@@ -162,17 +160,19 @@ Status run(const std::string& folder, int saves) {
       ASSIGN_OR_RETURN(const double rate,
                        disk_rate(files, join_path(folder, "sequential"), bytes, clock));
       rates.push_back(rate);
+      ASSIGN_OR_RETURN(const double undisturbed, run_step(step, state, clock));
       const absl::Duration start = clock.elapsed();
       ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(i, state, shares, pool));
       const auto done = saver.save(std::move(request));
       const double stall = absl::ToDoubleSeconds(clock.elapsed() - start);
       if (is_measured) {
         ASSIGN_OR_RETURN(const double seconds, run_step(step, state, clock));
-        stalls_with_step.push_back(stall + seconds - median(steps));
+        stalls_with_step.push_back(stall + seconds - undisturbed);
       }
       const SaveResult& result = done.get();
       RETURN_IF_ERROR(result.status);
       if (!is_measured) break;
+      steps.push_back(undisturbed);
       stalls.push_back(stall);
       totals.push_back(stalls.back() + result.write_s + result.commit_s);
       writes.push_back(result.write_s);

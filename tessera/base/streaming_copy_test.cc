@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace tessera {
@@ -22,6 +23,22 @@ TEST(StreamingCopy, CopiesAnyLengthFromAndToAnyAlignmentAndNothingBeside) {
               << source << " " << target << " " << bytes << " " << i;
         }
       }
+    }
+  }
+}
+
+TEST(StreamingCopy, CopiesMoreThanARunOfPages) {
+  std::vector<std::byte> from(200'000), to(200'100);
+  uint32_t state = 1;
+  for (std::byte& byte : from) byte = static_cast<std::byte>((state = state * 1664525 + 7) >> 24);
+  for (const size_t bytes : {16383, 16384, 16385, 40'000, 65'536, 131'071, 199'990}) {
+    for (const size_t offset : {0, 3, 64}) {
+      std::ranges::fill(to, std::byte{0xEE});
+      streaming_copy({from.data() + 7, bytes}, to.data() + offset);
+      EXPECT_TRUE(std::equal(from.begin() + 7, from.begin() + 7 + static_cast<int64_t>(bytes),
+                             to.begin() + static_cast<int64_t>(offset)));
+      EXPECT_EQ(to[offset + bytes], std::byte{0xEE});
+      EXPECT_TRUE(offset == 0 || to[offset - 1] == std::byte{0xEE});
     }
   }
 }
