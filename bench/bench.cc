@@ -30,6 +30,12 @@ double process_age_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - started;
 }
 
+double process_cpu_s() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 std::string cache_folder() {
   const char* cache = std::getenv("TESSERA_CACHE");
   const char* home = std::getenv("HOME");

@@ -14,6 +14,9 @@ namespace tessera::bench {
 double peak_rss_mb();
 /// Seconds since this process was started by the kernel; its clock ticks 100 times a second.
 double process_age_s();
+/// Seconds of processor time that all threads of this process have used: on a machine that is busy
+/// with other things it says more than the clock.
+double process_cpu_s();
 /// The folder of what scripts/setup fetched.
 std::string cache_folder();
 /// Runs a peer's Python script from bench/peers in one of the environments that `scripts/setup

@@ -19,6 +19,7 @@ namespace {
 struct Options {
   std::string dtype = "bf16";
   std::string plugin = "cpu";
+  std::string kernels = "off";
   int steps = 8;
   int devices = 1;
   bool scan = false;
@@ -35,8 +36,8 @@ Result<Options> parse(int argc, char** argv) {
     }
     if (i + 1 >= argc)
       return invalid_argument(
-          "usage: bench_step [--dtype f32|bf16] [--steps N] [--devices N] [--plugin P] [--scan] "
-          "[--peers]; "
+          "usage: bench_step [--dtype f32|bf16] [--steps N] [--devices N] [--plugin P] "
+          "[--kernels auto|off|NAMES] [--scan] [--peers]; "
           "got ",
           flag);
     const std::string value = argv[++i];
@@ -46,6 +47,8 @@ Result<Options> parse(int argc, char** argv) {
       options.steps = std::max(1, std::atoi(value.c_str()));
     else if (flag == "--devices")
       options.devices = std::max(1, std::atoi(value.c_str()));
+    else if (flag == "--kernels")
+      options.kernels = value;
     else if (flag == "--plugin")
       options.plugin = value;
     else
@@ -103,7 +106,8 @@ Status run(const Options& options) {
   const double client_s = seconds() - start;
   ASSIGN_OR_RETURN(const Slices slices, device_slices(runtime->client(), config.mesh));
   ASSIGN_OR_RETURN(const MeshConfig mesh, config.mesh.resolved(slices));
-  ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
+  ASSIGN_OR_RETURN(Layout layout, make_layout(mesh, slices));
+  ASSIGN_OR_RETURN(layout.kernels, choose_kernels(options.kernels, runtime->client()));
   ASSIGN_OR_RETURN(const TracedProgram init, trace_init(model, config));
   const double trace_start = seconds();
   ASSIGN_OR_RETURN(const TracedProgram traced, trace_train_step(model, config, &layout));
@@ -129,8 +133,10 @@ Status run(const Options& options) {
   std::vector<double> times;
   float loss = 0;
   double start_to_dispatch_s = 0;  // without compiling
+  double cpu_start_s = 0;
   for (int i = 0; i < options.steps + 2; ++i) {
     const double before = seconds();
+    if (i == 2) cpu_start_s = bench::process_cpu_s();
     ASSIGN_OR_RETURN(std::vector<Array> results, step(state));
     if (i == 0)
       start_to_dispatch_s = bench::process_age_s() - compile_s - make_state.compile_seconds();
@@ -141,23 +147,27 @@ Status run(const Options& options) {
     results.insert(results.end(), inputs.begin(), inputs.end());
     state = std::move(results);
   }
+  const double cpu_step_s = (bench::process_cpu_s() - cpu_start_s) / options.steps;
   std::vector<double> timed(times.begin() + 2, times.end());
   std::ranges::sort(timed);
   const double median = timed[timed.size() / 2];
   const double tokens = static_cast<double>(config.training.tokens_per_step());
   const double flop = model.step_flop(config.training.batch_size, config.training.sequence_length);
   std::printf(
-      "{\"bench\": \"step\", \"peer\": \"tessera\", \"dtype\": \"%s\", \"devices\": %d, \"scan\": "
+      "{\"bench\": \"step\", \"peer\": \"tessera\", \"dtype\": \"%s\", \"kernels\": \"%s\", "
+      "\"devices\": %d, "
+      "\"scan\": "
       "%s, \"params\": %lld, "
       "\"step_s\": %.4f, \"tokens_per_s\": %.1f, \"tflops\": %.4f, \"first_step_s\": %.2f, "
       "\"loss\": %.6f, "
-      "\"min_step_s\": %.4f, \"client_s\": %.3f, \"trace_s\": %.3f, \"compile_s\": %.2f, "
+      "\"min_step_s\": %.4f, \"cpu_step_s\": %.4f, \"client_s\": %.3f, \"trace_s\": %.3f, "
+      "\"compile_s\": %.2f, "
       "\"start_to_dispatch_s\": %.2f, "
       "\"peak_rss_mb\": %.0f}\n",
-      options.dtype.c_str(), options.devices, options.scan ? "true" : "false",
-      static_cast<long long>(count_params(model.params())), median, tokens / median,
-      flop / median / 1e12, times[0], loss, timed[0], client_s, trace_s, compile_s,
-      start_to_dispatch_s, bench::peak_rss_mb());
+      options.dtype.c_str(), options.kernels.c_str(), options.devices,
+      options.scan ? "true" : "false", static_cast<long long>(count_params(model.params())), median,
+      tokens / median, flop / median / 1e12, times[0], loss, timed[0], cpu_step_s, client_s,
+      trace_s, compile_s, start_to_dispatch_s, bench::peak_rss_mb());
   return absl::OkStatus();
 }
 

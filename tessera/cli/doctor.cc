@@ -9,6 +9,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/strings.h"
 #include "tessera/cli/doctor_cluster.h"
+#include "tessera/kernels/kernel.h"
 #include "tessera/pjrt/client.h"
 #include "tessera/pjrt/plugin.h"
 #include "tessera/train/gemm_peak.h"
@@ -147,6 +148,24 @@ void report_plugin(Report& report, const std::string& name, bool measure) {
         "See whether its devices are there and free, and whether its version fits their driver."}});
 }
 
+void report_kernels(Report& report, const std::string& plugin) {
+  report.heading("kernels (kernels=auto|off|names of a recipe)");
+  for (const Kernel& kernel : all_kernels()) {
+    std::string text(kernel.replaces);
+    const std::string why_not = kernel.why_not == nullptr ? "" : kernel.why_not();
+    const std::string restriction = kernel.restriction == nullptr ? "" : kernel.restriction();
+    if (plugin != "cpu" && plugin.find("pjrt_cpu") == std::string::npos) {
+      str_append(&text, "; none on the plugin ", plugin);
+    } else if (!why_not.empty()) {
+      str_append(&text, "; does not apply: ", why_not);
+    } else {
+      str_append(&text, "; applies", restriction.empty() ? "" : ", ", restriction, ": ",
+                 kernel.takes);
+    }
+    report.line(std::string(kernel.name), text);
+  }
+}
+
 class Doctor : public Command {
  public:
   CommandText text() const override {
@@ -181,6 +200,7 @@ class Doctor : public Command {
     report_machine(report);
     report_cache(report, files);
     report_plugin(report, plugin_, measure_);
+    report_kernels(report, plugin_);
     return report.finish();
   }
 

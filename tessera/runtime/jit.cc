@@ -92,7 +92,8 @@ Result<Program> lower_unnamed(const Graph& graph, const JitOptions& options) {
                                                    .rules = &options.rules,
                                                    .argument_specs = specs(program.arguments),
                                                    .result_specs = specs(program.results),
-                                                   .donated_to = std::move(donated_to)}));
+                                                   .donated_to = std::move(donated_to),
+                                                   .kernels = options.kernels}));
   return program;
 }
 

@@ -7,6 +7,7 @@
 #include "tessera/ir/graph.h"
 #include "tessera/runtime/compiled_function.h"
 #include "tessera/sharding/partition_spec.h"
+#include "tessera/stablehlo/kernel.h"
 
 namespace tessera {
 
@@ -33,6 +34,8 @@ struct JitOptions {
   std::vector<std::string> donate;
   /// Debug options of XLA for this program alone.
   std::vector<pjrt::CompileOptions::Override> overrides;
+  /// Code outside XLA that takes the place of ops (kernels/kernel.h).
+  stablehlo::OpKernels kernels = {};
 };
 
 /// The layout of one value. Errors name it: a dimension name without rule, a dimension that its

@@ -215,10 +215,14 @@ void emit_transfer_to_memory(Emitter& e, const EmitNode& n) {
 void emit_custom_call(Emitter& e, const EmitNode& n) {
   const auto& attrs = n.attr<CustomCallAttrs>();
   const std::string config = attrs.backend_config.empty() ? "{}" : attrs.backend_config;
+  std::vector<Shape> operands;
+  for (int i = 0; i < n.operands(); ++i) operands.push_back(n.operand_shape(i));
   e.generic_op(n, "stablehlo.custom_call",
                str_cat("call_target_name = \"", attrs.target,
                        "\", has_side_effect = ", attrs.has_side_effect ? "true" : "false",
-                       ", api_version = 4 : i32, backend_config = ", config));
+                       ", api_version = 4 : i32, backend_config = ", config,
+                       ", operand_layouts = ", row_major_layouts(operands),
+                       ", result_layouts = ", row_major_layouts(n.node.shapes)));
 }
 
 void emit_barrier(Emitter& e, const EmitNode& n) {

@@ -37,45 +37,12 @@ std::string open_sharding(const PartitionSpec& spec, int rank) {
   return str_cat("<@mesh, [", dims, "]>");
 }
 
-// The mesh as the partitioner sees it in a manual region: along a manual axis each device has its
-// own part already, so what the rules say of that axis has happened.
-Mesh automatic_part(const Mesh& mesh, std::span<const std::string> manual) {
-  if (manual.empty()) return mesh;
-  std::vector<MeshAxis> axes(mesh.axes().begin(), mesh.axes().end());
-  int64_t devices = 1;
-  for (MeshAxis& axis : axes) {
-    if (contains(manual, axis.name)) axis.size = 1;
-    devices *= axis.size;
-  }
-  return *Mesh::create(std::move(axes), devices);
-}
-
-PartitionSpec resolve(const ConstrainAttrs& attrs, const Shape& shape, const Emitter& e) {
-  const std::vector<std::string>& manual = e.manual_axes();
-  if (!attrs.logical_names.empty()) {
-    if (e.options().rules == nullptr)
-      fail("[constrain] a program with logical names needs axis rules to be printed for a mesh");
-    Result<ResolvedSpec> resolved = e.options().rules->resolve(
-        attrs.logical_names, shape.dims, automatic_part(*e.options().mesh, manual));
-    if (!resolved.ok()) throw TraceError(annotate(resolved.status(), "[constrain]"));
-    return std::move(resolved->spec);
-  }
-  for (const auto& dim : attrs.spec.dims) {
-    for (const std::string& axis : dim) {
-      if (!contains(manual, axis)) continue;
-      fail("[constrain] to ", to_string(attrs.spec), " inside a manual region over ",
-           absl::StrJoin(manual, ", "),
-           ", where each device has its own part already: constrain before or after the region");
-    }
-  }
-  return attrs.spec;
-}
-
 void emit_constrain(Emitter& e, const EmitNode& n) {
   const Mesh* mesh = e.options().mesh;
   if (mesh == nullptr) return e.bind(n.graph, {n.index, 0}, e.operand(n, 0));
   const Shape& shape = n.operand_shape(0);
-  const auto sharding = NamedSharding::create(*mesh, resolve(n.attr<ConstrainAttrs>(), shape, e));
+  const auto sharding = NamedSharding::create(
+      *mesh, constraint_spec(n.attr<ConstrainAttrs>(), shape, e.options(), e.manual_axes()));
   const Status fits = sharding.ok() ? sharding->check(shape) : sharding.status();
   if (!fits.ok()) throw TraceError(annotate(fits, "[constrain]"));
   if (e.manual_axes().size() == named_axes(*mesh).size())  // nothing is left to the partitioner
@@ -166,14 +133,13 @@ std::string groups(const CollectiveAttrs& attrs) {
   return str_cat("replica_groups = ", matrix(attrs.groups()));
 }
 
-// A collective with a reduction in a region.
-void emit_reducing(Emitter& e, const EmitNode& n, std::string_view op, std::string_view reduction,
-                   std::string_view more = "") {
-  require_manual_region(e, n);
-  const auto& attrs = n.attr<CollectiveAttrs>();
-  const std::string operand = e.operand(n, 0);
-  const std::string scalar = mlir_type(Shape{n.operand_shape(0).dtype, {}});
-  e.line(e.bind_results(n), " = \"", op, "\"(", operand, ") <{", channel(e), ", ", groups(attrs),
+// A collective with a reduction in a region; the name of its result.
+std::string reducing(Emitter& e, std::string_view op, const std::string& value, const Shape& shape,
+                     std::string_view result_type, const CollectiveAttrs& attrs,
+                     std::string_view reduction, std::string_view more = "") {
+  const std::string scalar = mlir_type(Shape{shape.dtype, {}});
+  const std::string result = e.fresh();
+  e.line(result, " = \"", op, "\"(", value, ") <{", channel(e), ", ", groups(attrs),
          ", use_global_device_ids", more, "}> ({");
   const std::string a = e.fresh(), b = e.fresh();
   e.line("^bb0(", a, ": ", scalar, ", ", b, ": ", scalar, "):");
@@ -181,22 +147,26 @@ void emit_reducing(Emitter& e, const EmitNode& n, std::string_view op, std::stri
   const std::string joined = e.helper(str_cat(reduction, " ", a, ", ", b, " : ", scalar));
   e.line("stablehlo.return ", joined, " : ", scalar);
   e.dedent();
-  e.line("}) : (", e.operand_types(n), ") -> ", e.result_types(n));
+  e.line("}) : (", mlir_type(shape), ") -> ", result_type);
+  return result;
 }
 
-void emit_psum(Emitter& e, const EmitNode& n) {
-  emit_reducing(e, n, "stablehlo.all_reduce", "stablehlo.add");
+void emit_all_reduce(Emitter& e, const EmitNode& n, std::string_view reduction) {
+  require_manual_region(e, n);
+  e.bind(n.graph, {n.index, 0},
+         e.all_reduce(e.operand(n, 0), n.operand_shape(0), n.attr<CollectiveAttrs>(), reduction));
 }
-void emit_pmax(Emitter& e, const EmitNode& n) {
-  emit_reducing(e, n, "stablehlo.all_reduce", "stablehlo.maximum");
-}
-void emit_pmin(Emitter& e, const EmitNode& n) {
-  emit_reducing(e, n, "stablehlo.all_reduce", "stablehlo.minimum");
-}
+void emit_psum(Emitter& e, const EmitNode& n) { emit_all_reduce(e, n, "stablehlo.add"); }
+void emit_pmax(Emitter& e, const EmitNode& n) { emit_all_reduce(e, n, "stablehlo.maximum"); }
+void emit_pmin(Emitter& e, const EmitNode& n) { emit_all_reduce(e, n, "stablehlo.minimum"); }
 
 void emit_psum_scatter(Emitter& e, const EmitNode& n) {
-  emit_reducing(e, n, "stablehlo.reduce_scatter", "stablehlo.add",
-                str_cat(", scatter_dimension = ", n.attr<CollectiveAttrs>().dim, " : i64"));
+  require_manual_region(e, n);
+  const auto& attrs = n.attr<CollectiveAttrs>();
+  e.bind(n.graph, {n.index, 0},
+         reducing(e, "stablehlo.reduce_scatter", e.operand(n, 0), n.operand_shape(0),
+                  e.result_types(n), attrs, "stablehlo.add",
+                  str_cat(", scatter_dimension = ", attrs.dim, " : i64")));
 }
 
 void emit_all_gather(Emitter& e, const EmitNode& n) {
@@ -267,6 +237,11 @@ void emit_axis_index(Emitter& e, const EmitNode& n) {
 }
 
 }  // namespace
+
+std::string Emitter::all_reduce(const std::string& value, const Shape& shape,
+                                const CollectiveAttrs& attrs, std::string_view reduction) {
+  return reducing(*this, "stablehlo.all_reduce", value, shape, mlir_type(shape), attrs, reduction);
+}
 
 void add_sharding_emitters(EmitterTable& table) {
   table[&kConstrain] = emit_constrain;

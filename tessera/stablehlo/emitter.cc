@@ -104,6 +104,18 @@ std::string mlir_i64_array(std::span<const int64_t> values) {
   return str_cat("array<i64: ", joined(values, [](int64_t value) { return str_cat(value); }), ">");
 }
 
+std::string row_major_layouts(std::span<const Shape> shapes) {
+  return str_cat("[",
+                 joined(shapes,
+                        [](const Shape& shape) {
+                          std::vector<int64_t> order;
+                          for (int dim = shape.rank(); dim-- > 0;) order.push_back(dim);
+                          return str_cat("dense<", mlir_list(order), "> : tensor<", shape.rank(),
+                                         "xindex>");
+                        }),
+                 "]");
+}
+
 const std::string& Emitter::name(const Graph& graph, ValueId id) const {
   const auto found = names_.find(&graph);
   CHECK_MSG(found != names_.end() && id.node < static_cast<int32_t>(found->second.size()) &&
@@ -172,6 +184,7 @@ void Emitter::nodes(const Graph& graph) {
   for (int32_t index = 0; index < graph.size(); ++index) {
     const Node& node = graph.node(index);
     if (!live[index] || node.op == &kParameter) continue;
+    if (emit_kernel(*this, EmitNode{graph, index, node})) continue;
     const auto found = table.find(node.op);
     CHECK_MSG(found != table.end(), std::string(node.op->name));
     found->second(*this, EmitNode{graph, index, node});

@@ -9,6 +9,8 @@
 
 #include "tessera/base/strings.h"
 #include "tessera/ir/op.h"
+#include "tessera/ops/sharding_ops.h"
+#include "tessera/stablehlo/placements.h"
 
 namespace tessera::stablehlo {
 
@@ -25,6 +27,10 @@ std::string mlir_literal(DType dtype, double value);
 std::string mlir_i64_array(std::span<const int64_t> values);
 /// "[1, 2]".
 std::string mlir_list(std::span<const int64_t> values);
+
+/// What custom calls must say of their operands' and of their results' layouts: row-major. Without
+/// it XLA may hand over a tensor in whatever order its other uses like.
+std::string row_major_layouts(std::span<const Shape> shapes);
 
 /// The node that an emitter prints, with the graph that it stands in.
 struct EmitNode {
@@ -44,7 +50,9 @@ struct EmitNode {
 /// Writes StableHLO text, line by line. An op's emitter calls it; SSA names are handed out here.
 class Emitter {
  public:
-  explicit Emitter(const ModuleOptions& options) : options_(options) {}
+  /// `placements`: where values lie, or null where no kernel asks. Both must outlive this.
+  explicit Emitter(const ModuleOptions& options, const Placements* placements = nullptr)
+      : options_(options), placements_(placements) {}
 
   const ModuleOptions& options() const { return options_; }
 
@@ -106,6 +114,13 @@ class Emitter {
   const std::vector<std::string>& manual_axes() const { return manual_axes_; }
   void set_manual_axes(std::vector<std::string> axes) { manual_axes_ = std::move(axes); }
   bool in_manual_region() const { return !manual_axes_.empty(); }
+  /// Where a value lies, if that is known.
+  Placement placement(const Graph& graph, ValueId id) const {
+    return placements_ == nullptr ? std::nullopt : placements_->of(graph, id);
+  }
+  /// Reduces `value` over the devices along the axes by `reduction` ("stablehlo.add"); its name.
+  std::string all_reduce(const std::string& value, const Shape& shape, const CollectiveAttrs& attrs,
+                         std::string_view reduction);
   /// A number for a collective's channel, unique in the module.
   int64_t next_channel() { return ++channels_; }
 
@@ -113,6 +128,7 @@ class Emitter {
 
  private:
   const ModuleOptions& options_;
+  const Placements* placements_;
   std::string text_;
   int indent_ = 0;
   int64_t next_name_ = 0;
@@ -122,6 +138,9 @@ class Emitter {
   // rebound in between.
   std::unordered_map<const Graph*, std::vector<std::vector<std::string>>> names_;
 };
+
+/// Prints a node as a kernel's call, where one of the options' takes it; whether it did.
+bool emit_kernel(Emitter& e, const EmitNode& n);
 
 using EmitFn = void (*)(Emitter& e, const EmitNode& n);
 /// From op to emitter. One function a family fills it, in its own emit_<family>.cc.

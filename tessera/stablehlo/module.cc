@@ -1,5 +1,6 @@
 #include "tessera/stablehlo/module.h"
 
+#include <optional>
 #include <utility>
 
 #include "tessera/sharding/shardy.h"
@@ -110,7 +111,13 @@ std::string results(const Graph& graph, const ModuleOptions& options) {
 
 Result<std::string> print_module(const Graph& graph, const ModuleOptions& options) {
   RETURN_IF_ERROR(check(graph, options));
-  Emitter emitter(options);
+  std::optional<Placements> placements;
+  try {
+    if (options.mesh && !options.kernels.kernels.empty()) placements.emplace(graph, options);
+  } catch (const TraceError& error) {  // a constraint that the rules cannot resolve
+    return error.status();
+  }
+  Emitter emitter(options, placements ? &*placements : nullptr);
   const int64_t partitions = options.mesh ? options.mesh->size() : 1;
   emitter.line("module @", options.name, " attributes {mhlo.num_partitions = ", partitions,
                " : i32, mhlo.num_replicas = 1 : i32} {");

@@ -6,6 +6,7 @@
 #include "tessera/base/status.h"
 #include "tessera/ir/graph.h"
 #include "tessera/sharding/named_sharding.h"
+#include "tessera/stablehlo/kernel.h"
 
 namespace tessera::stablehlo {
 
@@ -21,6 +22,9 @@ struct ModuleOptions {
   std::vector<PartitionSpec> result_specs;
   /// For each parameter the output that takes over its buffer, or -1; empty: none.
   std::vector<int> donated_to;
+  /// Printed in the place of ops, where they take them and, on a mesh, where it is known how the
+  /// operands lie; there each device's call is for its own part.
+  OpKernels kernels = {};
 };
 
 /// The graph as a StableHLO module with one function `main`. Errors: a constraint whose name the

@@ -20,7 +20,8 @@ Result<Program> lower_program(const TracedProgram& program, std::string name,
                                 .arguments = logical_values(program.arguments, layout),
                                 .results = logical_values(program.results, layout),
                                 .donate = program.donate,
-                                .overrides = {}});
+                                .overrides = {},
+                                .kernels = layout.kernels.op_kernels()});
 }
 
 Result<CompiledFunction> compile_program(Runtime& runtime, const TracedProgram& program,

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "tessera/base/filesystem.h"
+#include "tessera/kernels/kernel.h"
 #include "tessera/models/lora/model.h"
 #include "tessera/train/parallel_config.h"
 
@@ -269,6 +270,11 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("logging", logging, "metrics");
   f.section("guards", guards, "what is watched while it trains");
   f.section("plugin", plugin, "devices");
+  f.field("kernels", kernels)
+      .help(
+          "CPU code of ours that replaces slow parts of XLA's: auto (all that apply), off, or "
+          "names "
+          "with commas between them; tessera doctor lists them. Other platforms have none.");
 }
 
 OptimizerConfig RunConfig::resolved_optimizer() const {
@@ -278,6 +284,7 @@ OptimizerConfig RunConfig::resolved_optimizer() const {
 }
 
 Status RunConfig::validate() const {
+  RETURN_IF_ERROR(check_kernels(kernels));
   RETURN_IF_ERROR(mesh.validate());
   RETURN_IF_ERROR(resolved_schedule().validate_resolved());
   if (training.sequence_length > model.llama.max_sequence_length.value_or(INT64_MAX)) {

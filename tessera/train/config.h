@@ -184,6 +184,7 @@ struct RunConfig {
   LoggingConfig logging;
   GuardsConfig guards;
   PluginConfig plugin;
+  std::string kernels = "off";  ///< See kernels/kernel.h.
 
   void fields(ConfigFields& f);
   /// What concerns several sections and needs neither data nor devices.

@@ -85,7 +85,7 @@ Result<Layout> make_layout(const MeshConfig& resolved, const Slices& slices) {
   ASSIGN_OR_RETURN(Mesh mesh, resolved.mesh(slices));
   AxisRules rules = resolved.rules();
   RETURN_IF_ERROR(rules.validate(mesh));
-  return Layout{std::move(mesh), std::move(rules), resolved.shard_optimizer_over_data};
+  return Layout{std::move(mesh), std::move(rules), resolved.shard_optimizer_over_data, {}};
 }
 
 LogicalValue logical_value(const ArgumentSpec& spec, const Layout& layout) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/kernels/kernel.h"
 #include "tessera/pjrt/client.h"
 #include "tessera/runtime/jit.h"
 #include "tessera/train/mesh_config.h"
@@ -13,11 +14,12 @@
 /// Where the values of a run's programs live.
 namespace tessera {
 
-/// A mesh, and the rules that split dimensions over it.
+/// A mesh, the rules that split dimensions over it, and the kernels of its devices.
 struct Layout {
   Mesh mesh;
   AxisRules rules;
   bool shard_optimizer_over_data = false;  ///< ZeRO-1 (Rajbhandari et al., 2020)
+  KernelChoice kernels = {};               ///< What its devices call in the place of ops.
 };
 
 /// A device, and what it says of where it stands.

@@ -83,6 +83,9 @@ Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group)
   ASSIGN_OR_RETURN(Slices slices, device_slices(runtime->client(), config.mesh));
   auto layout = checked_layout(config, *model, slices);
   if (!layout.ok()) return usage_error(layout.status());
+  ASSIGN_OR_RETURN(layout->kernels,
+                   choose_kernels(config.kernels, runtime->client(), group.processes));
+  if (!layout->kernels.kernels.empty()) log_info(to_string(layout->kernels));
   return Session{std::move(config), std::move(model), std::move(runtime), std::move(slices),
                  *std::move(layout)};
 }

@@ -89,8 +89,9 @@ Result<Layout> layout_of(const Degrees& degrees, MeshConfig mesh) {
 Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps) {
   const Llama model(config.model.llama);
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
-  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees, config.mesh));
+  ASSIGN_OR_RETURN(Layout layout, layout_of(degrees, config.mesh));
   RETURN_IF_ERROR(config.validate_mesh(layout.mesh));
+  ASSIGN_OR_RETURN(layout.kernels, choose_kernels(config.kernels, runtime->client()));
   ASSIGN_OR_RETURN(const TracedProgram traced_init, trace_init(model, config));
   ASSIGN_OR_RETURN(const CompiledFunction init,
                    compile_program(*runtime, traced_init, "init", layout));
@@ -116,10 +117,21 @@ Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degre
 
 Result<pjrt::HloModule> compiled_step(const RunConfig& config, const Degrees& degrees) {
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
-  ASSIGN_OR_RETURN(const Layout layout, layout_of(degrees, config.mesh));
+  ASSIGN_OR_RETURN(Layout layout, layout_of(degrees, config.mesh));
+  ASSIGN_OR_RETURN(layout.kernels, choose_kernels(config.kernels, runtime->client()));
   ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, config, layout));
   ASSIGN_OR_RETURN(const auto program, step.executable().optimized_program());
   return pjrt::HloModule::parse(program.format, program.code);
+}
+
+Result<std::string> printed_step(const RunConfig& config, const Degrees& degrees) {
+  ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
+  ASSIGN_OR_RETURN(Layout layout, layout_of(degrees, config.mesh));
+  ASSIGN_OR_RETURN(layout.kernels, choose_kernels(config.kernels, runtime->client()));
+  ASSIGN_OR_RETURN(const TracedProgram step,
+                   trace_train_step(Llama(config.model.llama), config, &layout));
+  ASSIGN_OR_RETURN(const Program program, lower_program(step, "train_step", layout));
+  return program.text;
 }
 
 double worst_error(const std::vector<double>& got, const std::vector<double>& expected) {

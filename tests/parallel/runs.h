@@ -26,6 +26,9 @@ Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degre
 /// The train step as the compiler leaves it for one device.
 Result<pjrt::HloModule> compiled_step(const RunConfig& config, const Degrees& degrees);
 
+/// The same as it is printed for the compiler.
+Result<std::string> printed_step(const RunConfig& config, const Degrees& degrees);
+
 /// The largest relative difference.
 double worst_error(const std::vector<double>& got, const std::vector<double>& expected);
 

@@ -189,14 +189,14 @@ module @checkpoint_gradient attributes {mhlo.num_partitions = 1 : i32, mhlo.num_
 
 module @custom_call attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>) {
-    %0:2 = "stablehlo.custom_call"(%arg0, %arg1) <{call_target_name = "tessera.gemm", has_side_effect = false, api_version = 4 : i32, backend_config = {kc = 512 : i64}}> : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
+    %0:2 = "stablehlo.custom_call"(%arg0, %arg1) <{call_target_name = "tessera.gemm", has_side_effect = false, api_version = 4 : i32, backend_config = {kc = 512 : i64}, operand_layouts = [dense<[0]> : tensor<1xindex>, dense<[0]> : tensor<1xindex>], result_layouts = [dense<[0]> : tensor<1xindex>, dense<[]> : tensor<0xindex>]}> : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<i32>)
     return %0#0, %0#1 : tensor<2xf32>, tensor<i32>
   }
 }
 
 module @custom_call_of_one_result attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
   func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>) -> (tensor<4xui8>) {
-    %0 = "stablehlo.custom_call"(%arg0) <{call_target_name = "noise", has_side_effect = true, api_version = 4 : i32, backend_config = {}}> : (tensor<2xf32>) -> tensor<4xui8>
+    %0 = "stablehlo.custom_call"(%arg0) <{call_target_name = "noise", has_side_effect = true, api_version = 4 : i32, backend_config = {}, operand_layouts = [dense<[0]> : tensor<1xindex>], result_layouts = [dense<[0]> : tensor<1xindex>]}> : (tensor<2xf32>) -> tensor<4xui8>
     return %0 : tensor<4xui8>
   }
 }
