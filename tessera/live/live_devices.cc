@@ -59,6 +59,7 @@ LiveDevices::LiveDevices(Runtime& runtime, coord::Client& coordinator, MemberWat
 
 LiveDevices::~LiveDevices() {
   errors_.reset();
+  watch_.resume();
   if (attached_) watch_.detach();
 }
 
@@ -143,6 +144,7 @@ void LiveDevices::begin(const coord::LiveSet& live) {
   if (launch_anew_ && runtime_.launch_order() != nullptr)
     runtime_.launch_order()->begin_again(str_cat("live_devices/", live.round));
   launch_anew_ = false;
+  watch_.resume();  // where the end of the one before was not heard of
   block_ = live.processes;
   if (!options_.share_errors) return;
   others_.clear();

@@ -62,6 +62,7 @@ void MemberWatch::cut_off(const std::vector<int>& processes) {
 
 void MemberWatch::resume() {
   const std::lock_guard lock(mutex_);
+  if (cut_off_.empty()) return;
   cut_off_.clear();
   pass_on();
 }

@@ -237,6 +237,25 @@ TEST_F(Processes, LoseNothingWhileTheCoordinatorIsKilledAgainAndAgain) {
   }
 }
 
+TEST_F(Processes, AreToldWhoLivesByACoordinatorThatWasKilledInBetween) {
+  const std::vector<std::string> options = {
+      "--processes=2", "--recoverable", "--heartbeat-timeout-s=6", "--journal=" + path("journal")};
+  start_coordinator(options);
+  start_workers({"live"}, 2);
+  ASSERT_TRUE(workers_[0]->says("live: 0 1"));
+  for (int i = 0; i < 3; ++i) {
+    coordinator_->send(SIGKILL);
+    coordinator_->wait();
+    start_coordinator(options);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  workers_[1]->send(SIGKILL);
+  workers_[1]->wait();
+  ASSERT_TRUE(workers_[0]->says("live: 0\n")) << workers_[0]->output();
+  workers_[1] = worker(1, {"live"}, 2);
+  ASSERT_TRUE(workers_[0]->says("live: 0 1", 2)) << workers_[0]->output();
+}
+
 TEST_F(Processes, AreToldThatAPortIsTaken) {
   start_coordinator({"--processes=1"});
   const auto second = tessera({"coordinator", str_cat("--bind=127.0.0.1:", port_)});
