@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <span>
+#include <stdexcept>
 
 #include "tessera/ir/shape.h"
 #include "xla/ffi/api/ffi.h"

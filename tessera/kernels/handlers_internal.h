@@ -5,6 +5,7 @@
 /// For the .cc files of this folder: one function a kernel, which makes its entry of the table.
 namespace tessera {
 
+Kernel attention_kernel();
 Kernel matmul_kernel();
 
 }  // namespace tessera

@@ -61,7 +61,7 @@ Result<std::vector<const Kernel*>> named_kernels(std::string_view setting) {
 }  // namespace
 
 std::span<const Kernel> all_kernels() {
-  static const std::vector<Kernel> kTable = {matmul_kernel()};
+  static const std::vector<Kernel> kTable = {matmul_kernel(), attention_kernel()};
   return kTable;
 }
 

@@ -206,6 +206,10 @@ void Multiplier::pack(const void* b, void* packed) const {
   code_->pack(b, packed);
 }
 
+bool Multiplier::packs_like(const Multiplier& other) const {
+  return code_->whole.b == other.code_->whole.b;
+}
+
 int64_t Multiplier::block() const { return std::min(code_->product.m, kBlockRows); }
 
 int64_t Multiplier::blocks() const { return (code_->product.m + block() - 1) / block(); }

@@ -39,6 +39,8 @@ class Multiplier {
   /// What pack() writes, into memory aligned to 64 bytes.
   size_t packed_bytes() const;
   void pack(const void* b, void* packed) const;
+  /// Whether both take their second matrix packed in the same way.
+  bool packs_like(const Multiplier& other) const;
   /// Rows are computed in blocks of this many, the last one smaller.
   int64_t block() const;
   int64_t blocks() const;

@@ -43,6 +43,10 @@ struct AttentionOptions {
   AxisRules rules = {};
   /// Mesh axes that are manual where the attention stands.
   std::vector<std::string> manual_axes = {};
+  /// Whether the kernel "attention" computes it, where it can (fused_attention.h), and with how
+  /// many threads a call.
+  bool fused = false;
+  int kernel_threads = 1;
 
   /// Whether keys and values go round: there is a mesh, whose "context" axis is larger than one.
   bool is_ring() const;

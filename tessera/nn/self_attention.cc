@@ -1,5 +1,6 @@
 #include "tessera/nn/self_attention.h"
 
+#include "tessera/nn/fused_attention.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/linear.h"
 #include "tessera/ops/sharding_ops.h"
@@ -48,11 +49,15 @@ Value SelfAttention::operator()(Value x_BTD, const SequenceContext& sequence,
       constrain(named_product("btd,dkc->btkc", x_BTD, value_, "value_proj"), kHeads);
   // Constrained twice, split and then whole: so the gradients, which take the way back, are summed
   // and split before they meet the weights.
-  const Value mixed_BTHC =
-      options.is_ring() ? ring_attention(q_BTHC, k_BTKC, v_BTKC, sequence.segment_ids_BT, options)
-                        : causal_attention(q_BTHC, constrain(k_BTKC, kGathered),
-                                           constrain(v_BTKC, kGathered), sequence);
-  const Value context_BTHC = checkpoint_name(constrain(mixed_BTHC, kOutput), "context");
+  const auto mix = [&]() -> Value {
+    if (options.is_ring())
+      return ring_attention(q_BTHC, k_BTKC, v_BTKC, sequence.segment_ids_BT, options);
+    const Value k_BSKC = constrain(k_BTKC, kGathered), v_BSKC = constrain(v_BTKC, kGathered);
+    if (can_fuse_attention(q_BTHC, k_BSKC, options))
+      return fused_attention(q_BTHC, k_BSKC, v_BSKC, sequence, options);
+    return causal_attention(q_BTHC, k_BSKC, v_BSKC, sequence);
+  };
+  const Value context_BTHC = checkpoint_name(constrain(mix(), kOutput), "context");
   return named_product("bthc,hcd->btd", context_BTHC, out_, "out_proj");
 }
 

@@ -32,7 +32,9 @@ ComputeOptions compute_options(const StepContext& context) {
   options.attention = {.strategy = training.context_parallel_strategy,
                        .load_balanced = training.context_parallel_load_balance,
                        .mesh = layout.mesh,
-                       .rules = layout.rules};
+                       .rules = layout.rules,
+                       .fused = layout.kernels.has("attention"),
+                       .kernel_threads = layout.kernels.threads};
   if (stages > 1) options.attention.manual_axes = {"stage"};
   return options;
 }

@@ -25,6 +25,19 @@ TEST_P(KernelsOnMeshes, GiveTheLossesOfOneDeviceWithoutKernels) {
 INSTANTIATE_TEST_SUITE_P(OfEightDevices, KernelsOnMeshes,
                          ::testing::Range(0, static_cast<int>(mesh_cases().size())));
 
+// bf16 rounds to 3 digits, and kernels round less often: the losses part by about that much.
+TEST(KernelsInBf16, GiveLossesNearThoseWithoutThem) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  RunConfig config = small_config();
+  config.training.dtype = ComputeType::kBf16;
+  const auto expected = losses(config, {}, 3);
+  config.kernels = "auto";
+  const auto got = losses(config, {}, 3);
+  ASSERT_TRUE(expected.ok() && got.ok()) << expected.status() << got.status();
+  EXPECT_LE(worst_error(*got, *expected), 5e-3);
+  EXPECT_GT(worst_error(*got, *expected), 0) << "were kernels used?";
+}
+
 // What one device multiplies in all calls of a program, in multiply-adds, and how many calls.
 struct Work {
   int64_t multiply_adds = 0, calls = 0, plain = 0;

@@ -1,0 +1,344 @@
+#include "tessera/kernels/attention_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "tessera/kernels/product.h"
+#include "tessera/kernels/rows.h"
+#include "tessera/kernels/workers.h"
+
+namespace tessera::kernels {
+namespace {
+
+constexpr int64_t kBlock = 128;  // of queries and of keys
+// The logarithm of the sum of a query that sees nothing: its weights come out as 0.
+constexpr float kNothingSeen = 1e30f;
+
+int64_t blocks_of(int64_t size) { return (size + kBlock - 1) / kBlock; }
+
+struct Range {
+  int64_t first, size;
+};
+Range block_of(int64_t size, int64_t index) {
+  return {index * kBlock, std::min(kBlock, size - index * kBlock)};
+}
+
+/// Pieces of one allocation, each aligned for vectors.
+class Arena {
+ public:
+  float* floats(int64_t count) {
+    const int64_t start = size_;
+    size_ += (count + 15) / 16 * 16;
+    return base_ == nullptr ? nullptr : base_ + start;
+  }
+  /// Lays out by calling `layout` twice: to count, and to hand out.
+  template <typename Layout>
+  static void lay_out(const Layout& layout) {
+    Arena arena;
+    layout(arena);
+    arena.base_ = static_cast<float*>(
+        scratch(ScratchPlace::kCaller, static_cast<size_t>(arena.size_) * sizeof(float)));
+    arena.size_ = 0;
+    layout(arena);
+  }
+
+ private:
+  float* base_ = nullptr;
+  int64_t size_ = 0;
+};
+
+/// A product of dense f32 matrices.
+const Multiplier& dense(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
+                        bool accumulate) {
+  return Multiplier::of({.m = m,
+                         .n = n,
+                         .k = k,
+                         .a_m = a_transposed ? 1 : k,
+                         .a_k = a_transposed ? m : 1,
+                         .b_k = b_transposed ? 1 : n,
+                         .b_n = b_transposed ? k : 1,
+                         .c_m = n,
+                         .accumulate = accumulate});
+}
+
+/// A block of an operand, and the code that packed it.
+struct Packed {
+  const float* data;
+  const Multiplier* code;
+};
+
+void run(const Multiplier& code, const float* a, Packed packed, float* c) {
+  if (!code.packs_like(*packed.code)) throw std::logic_error("a block is packed in another order");
+  for (int64_t i = 0; i < code.blocks(); ++i) code.rows(i, a, packed.data, c);
+}
+
+int64_t packed_floats(const Multiplier& code) {
+  return static_cast<int64_t>(code.packed_bytes() / sizeof(float));
+}
+
+/// One operand's blocks, each packed as the second matrix of products. `transposed`: the block's
+/// rows are the product's columns.
+class PackedBlocks {
+ public:
+  // With the rows of the first matrix, which do not matter for how the second is packed.
+  PackedBlocks(int64_t rows, int64_t width, bool transposed)
+      : rows_(rows), width_(width), transposed_(transposed) {
+    stride_ = (packed_floats(code(std::min(rows, kBlock))) + 15) / 16 * 16;
+  }
+  int64_t floats() const { return blocks_of(rows_) * stride_; }
+  void set(float* memory) { memory_ = memory; }
+
+  void pack(const float* dense_rows) const {
+    for (int64_t i = 0; i < blocks_of(rows_); ++i) {
+      const Range block = block_of(rows_, i);
+      code(block.size).pack(dense_rows + block.first * width_, memory_ + i * stride_);
+    }
+  }
+  Packed block(int64_t index) const {
+    return {memory_ + index * stride_, &code(block_of(rows_, index).size)};
+  }
+
+ private:
+  const Multiplier& code(int64_t size) const {
+    return transposed_ ? dense(kBlock, size, width_, false, true, false)
+                       : dense(kBlock, width_, size, false, false, false);
+  }
+
+  int64_t rows_, width_, stride_;
+  bool transposed_;
+  float* memory_ = nullptr;
+};
+
+// Rows of one head out of [rows, heads, C], widened; and back.
+void gather(const void* from, DType dtype, int64_t rows, int64_t stride, int64_t c, float* to) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (dtype == DType::kBF16) {
+      rows::widen(static_cast<const uint16_t*>(from) + row * stride, to + row * c, c);
+    } else {
+      std::memcpy(to + row * c, static_cast<const float*>(from) + row * stride, c * sizeof(float));
+    }
+  }
+}
+void spread(const float* from, DType dtype, int64_t rows, int64_t stride, int64_t c, void* to) {
+  for (int64_t row = 0; row < rows; ++row) {
+    if (dtype == DType::kBF16) {
+      rows::narrow(from + row * c, static_cast<uint16_t*>(to) + row * stride, c);
+    } else {
+      std::memcpy(static_cast<float*>(to) + row * stride, from + row * c, c * sizeof(float));
+    }
+  }
+}
+
+template <typename T>
+T* at(T* base, DType dtype, int64_t element) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+  return reinterpret_cast<Byte*>(base) + element * dtype_host_bytes(dtype);
+}
+
+/// One row of the batch and one key head: what all its blocks share.
+struct Head {
+  const AttentionProblem& p;
+  int64_t b, k;
+  const int32_t *segments_t, *segments_s;
+  float factor;
+
+  Head(const AttentionProblem& problem, int64_t task)
+      : p(problem),
+        b(task / problem.k),
+        k(task % problem.k),
+        segments_t(problem.segments_bt + b * problem.t),
+        segments_s(problem.segments_bs + b * problem.s),
+        factor(static_cast<float>(1 / std::sqrt(static_cast<double>(problem.c)))) {}
+
+  int64_t groups() const { return p.h / p.k; }
+  int64_t query_head(int64_t g) const { return k * groups() + g; }
+  /// The first element of a query head in [B,T,H,C], of this key head in [B,S,K,C].
+  int64_t query_start(int64_t g) const { return b * p.t * p.h * p.c + query_head(g) * p.c; }
+  int64_t key_start() const { return b * p.s * p.k * p.c + k * p.c; }
+  int64_t log_sum_start(int64_t g) const { return (b * p.h + query_head(g)) * p.t; }
+
+  /// Whether a query of the block may see a key of the block, by their places and segments.
+  bool may_see(Range queries, Range keys) const {
+    const auto bounds = [](const int32_t* values, Range range) {
+      return std::minmax_element(values + range.first, values + range.first + range.size);
+    };
+    if (*bounds(p.places_s, keys).first > *bounds(p.places_t, queries).second) return false;
+    const auto [low_t, high_t] = bounds(segments_t, queries);
+    const auto [low_s, high_s] = bounds(segments_s, keys);
+    return *low_s <= *high_t && *low_t <= *high_s;
+  }
+};
+
+void forward_head(const Head& head, const void* q, const void* k, const void* v, void* out,
+                  float* log_sums) {
+  const AttentionProblem& p = head.p;
+  PackedBlocks keys(p.s, p.c, /*transposed=*/true), values(p.s, p.c, /*transposed=*/false);
+  float *rows_s = nullptr, *rows_t = nullptr, *scores = nullptr, *mixed = nullptr;
+  float *packed_k = nullptr, *packed_v = nullptr;
+  Arena::lay_out([&](Arena& arena) {
+    rows_s = arena.floats(p.s * p.c);
+    rows_t = arena.floats(kBlock * p.c);
+    scores = arena.floats(kBlock * kBlock);
+    mixed = arena.floats(kBlock * p.c);
+    packed_k = arena.floats(keys.floats());
+    packed_v = arena.floats(values.floats());
+  });
+  keys.set(packed_k);
+  values.set(packed_v);
+  gather(at(k, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_s);
+  keys.pack(rows_s);
+  gather(at(v, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_s);
+  values.pack(rows_s);
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    for (int64_t i = 0; i < blocks_of(p.t); ++i) {
+      const Range t = block_of(p.t, i);
+      const int64_t start = head.query_start(g) + t.first * p.h * p.c;
+      gather(at(q, p.dtype, start), p.dtype, t.size, p.h * p.c, p.c, rows_t);
+      float largest[kBlock], sums[kBlock];
+      std::fill_n(largest, kBlock, -std::numeric_limits<float>::infinity());
+      std::fill_n(sums, kBlock, 0.0f);
+      std::fill_n(mixed, t.size * p.c, 0.0f);
+      for (int64_t j = 0; j < blocks_of(p.s); ++j) {
+        const Range s = block_of(p.s, j);
+        if (!head.may_see(t, s)) continue;
+        run(dense(t.size, s.size, p.c, false, true, false), rows_t, keys.block(j), scores);
+        for (int64_t row = 0; row < t.size; ++row) {
+          float* line = scores + row * s.size;
+          const rows::Seen query{p.places_t[t.first + row], head.segments_t[t.first + row]};
+          const float here = rows::mask_scores(line, head.factor, query, p.places_s + s.first,
+                                               head.segments_s + s.first, s.size);
+          const float before = largest[row], now = std::max(before, here);
+          if (now > before) {
+            const float shrink = std::exp(before - now);
+            sums[row] *= shrink;
+            rows::scale(mixed + row * p.c, shrink, p.c);
+            largest[row] = now;
+          }
+          sums[row] += rows::weigh(line, now, s.size);
+        }
+        run(dense(t.size, p.c, s.size, false, false, true), scores, values.block(j), mixed);
+      }
+      for (int64_t row = 0; row < t.size; ++row) {
+        const bool any = sums[row] != 0;
+        rows::scale(mixed + row * p.c, any ? 1 / sums[row] : 0.0f, p.c);
+        log_sums[head.log_sum_start(g) + t.first + row] =
+            any ? largest[row] + std::log(sums[row]) : kNothingSeen;
+      }
+      spread(mixed, p.dtype, t.size, p.h * p.c, p.c, at(out, p.dtype, start));
+    }
+  }
+}
+
+/// What the reverse pass keeps of one query head.
+struct QueryHead {
+  PackedBlocks q, q_columns, cotangent, cotangent_columns;
+  float *inner = nullptr, *q_grad = nullptr;
+
+  QueryHead(int64_t t, int64_t c)
+      : q(t, c, false),
+        q_columns(t, c, true),
+        cotangent(t, c, false),
+        cotangent_columns(t, c, true) {}
+};
+
+// Scores stand with a line for each key, so that those of a query are a column: then weights and
+// the gradients of scores are the first matrix of the products for keys and values as they lie, and
+// only the queries' product turns one of them round.
+void backward_head(const Head& head, const AttentionReverse& x) {
+  const AttentionProblem& p = head.p;
+  std::vector<QueryHead> queries(head.groups(), QueryHead(p.t, p.c));
+  PackedBlocks keys(p.s, p.c, false);
+  float *rows_t = nullptr, *rows_out = nullptr, *rows_k = nullptr, *rows_v = nullptr;
+  float *packed_k = nullptr, *weights = nullptr, *of_scores = nullptr, *dk = nullptr, *dv = nullptr;
+  Arena::lay_out([&](Arena& arena) {
+    rows_t = arena.floats(p.t * p.c);
+    rows_out = arena.floats(p.t * p.c);
+    rows_k = arena.floats(p.s * p.c);
+    rows_v = arena.floats(p.s * p.c);
+    packed_k = arena.floats(keys.floats());
+    weights = arena.floats(kBlock * kBlock);
+    of_scores = arena.floats(kBlock * kBlock);
+    dk = arena.floats(kBlock * p.c);
+    dv = arena.floats(kBlock * p.c);
+    for (QueryHead& query : queries) {
+      for (PackedBlocks* blocks :
+           {&query.q, &query.q_columns, &query.cotangent, &query.cotangent_columns})
+        blocks->set(arena.floats(blocks->floats()));
+      query.inner = arena.floats(p.t);
+      query.q_grad = arena.floats(p.t * p.c);
+    }
+  });
+  keys.set(packed_k);
+  gather(at(x.k, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_k);
+  gather(at(x.v, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_v);
+  keys.pack(rows_k);
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    QueryHead& query = queries[g];
+    const int64_t start = head.query_start(g), stride = p.h * p.c;
+    gather(at(x.q, p.dtype, start), p.dtype, p.t, stride, p.c, rows_t);
+    query.q.pack(rows_t);
+    query.q_columns.pack(rows_t);
+    gather(at(x.cotangent, p.dtype, start), p.dtype, p.t, stride, p.c, rows_t);
+    query.cotangent.pack(rows_t);
+    query.cotangent_columns.pack(rows_t);
+    gather(at(x.out, p.dtype, start), p.dtype, p.t, stride, p.c, rows_out);
+    for (int64_t row = 0; row < p.t; ++row)
+      query.inner[row] = rows::dot(rows_t + row * p.c, rows_out + row * p.c, p.c);
+    std::fill_n(query.q_grad, p.t * p.c, 0.0f);
+  }
+  for (int64_t j = 0; j < blocks_of(p.s); ++j) {
+    const Range s = block_of(p.s, j);
+    std::fill_n(dk, s.size * p.c, 0.0f);
+    std::fill_n(dv, s.size * p.c, 0.0f);
+    for (int64_t g = 0; g < head.groups(); ++g) {
+      const QueryHead& query = queries[g];
+      for (int64_t i = 0; i < blocks_of(p.t); ++i) {
+        const Range t = block_of(p.t, i);
+        if (!head.may_see(t, s)) continue;
+        const Multiplier& across = dense(s.size, t.size, p.c, false, true, false);
+        run(across, rows_k + s.first * p.c, query.q_columns.block(i), weights);
+        run(across, rows_v + s.first * p.c, query.cotangent_columns.block(i), of_scores);
+        const float* log_sums = x.log_sums + head.log_sum_start(g) + t.first;
+        for (int64_t row = 0; row < s.size; ++row) {
+          const rows::Seen key{p.places_s[s.first + row], head.segments_s[s.first + row]};
+          float* line = weights + row * t.size;
+          rows::weigh_again(line, head.factor, log_sums, key, p.places_t + t.first,
+                            head.segments_t + t.first, t.size);
+          rows::softmax_gradient(of_scores + row * t.size, line, query.inner + t.first, head.factor,
+                                 t.size);
+        }
+        const Multiplier& down = dense(s.size, p.c, t.size, false, false, true);
+        run(down, weights, query.cotangent.block(i), dv);
+        run(down, of_scores, query.q.block(i), dk);
+        run(dense(t.size, p.c, s.size, true, false, true), of_scores, keys.block(j),
+            query.q_grad + t.first * p.c);
+      }
+    }
+    const int64_t start = head.key_start() + s.first * p.k * p.c;
+    spread(dk, p.dtype, s.size, p.k * p.c, p.c, at(x.k_grad, p.dtype, start));
+    spread(dv, p.dtype, s.size, p.k * p.c, p.c, at(x.v_grad, p.dtype, start));
+  }
+  for (int64_t g = 0; g < head.groups(); ++g)
+    spread(queries[g].q_grad, p.dtype, p.t, p.h * p.c, p.c,
+           at(x.q_grad, p.dtype, head.query_start(g)));
+}
+
+}  // namespace
+
+void attention_forward(const AttentionProblem& problem, int threads, const void* q, const void* k,
+                       const void* v, void* out, float* log_sums) {
+  run_parallel(threads, problem.b * problem.k,
+               [&](int64_t task) { forward_head(Head(problem, task), q, k, v, out, log_sums); });
+}
+
+void attention_backward(const AttentionProblem& problem, int threads,
+                        const AttentionReverse& values) {
+  run_parallel(threads, problem.b * problem.k,
+               [&](int64_t task) { backward_head(Head(problem, task), values); });
+}
+
+}  // namespace tessera::kernels

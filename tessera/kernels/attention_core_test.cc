@@ -1,0 +1,161 @@
+#include "tessera/kernels/attention_core.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "tessera/base/strings.h"
+#include "tessera/ir/host_array.h"
+
+namespace tessera::kernels {
+namespace {
+
+using Doubles = std::vector<double>;
+
+HostArray random_array(const Shape& shape, std::mt19937_64& random) {
+  Doubles values(shape.elements());
+  std::normal_distribution<double> normal;
+  for (double& value : values) value = normal(random);
+  return from_doubles(shape, values);
+}
+
+/// Attention by its definition, in f64, and its gradients by the chain rule, score by score.
+struct ByHand {
+  Doubles out, q_grad, k_grad, v_grad;
+
+  ByHand(const AttentionProblem& p, const Doubles& q, const Doubles& k, const Doubles& v,
+         const Doubles& cotangent)
+      : out(q.size()), q_grad(q.size()), k_grad(k.size()), v_grad(v.size()) {
+    const double factor = 1 / std::sqrt(static_cast<double>(p.c));
+    for (int64_t b = 0; b < p.b; ++b) {
+      for (int64_t h = 0; h < p.h; ++h) {
+        for (int64_t t = 0; t < p.t; ++t) {
+          const int64_t at_q = ((b * p.t + t) * p.h + h) * p.c;
+          const auto at_k = [&](int64_t s) {
+            return ((b * p.s + s) * p.k + h / (p.h / p.k)) * p.c;
+          };
+          Doubles weights(p.s);
+          double sum = 0, largest = -1e300;
+          for (int64_t s = 0; s < p.s; ++s) {
+            weights[s] = -1e300;
+            if (p.places_s[s] > p.places_t[t] ||
+                p.segments_bs[b * p.s + s] != p.segments_bt[b * p.t + t])
+              continue;
+            weights[s] = 0;
+            for (int64_t c = 0; c < p.c; ++c) weights[s] += q[at_q + c] * k[at_k(s) + c] * factor;
+            largest = std::max(largest, weights[s]);
+          }
+          for (double& weight : weights) {
+            weight = weight == -1e300 ? 0 : std::exp(weight - largest);
+            sum += weight;
+          }
+          double inner = 0;
+          Doubles of_weights(p.s);
+          for (int64_t s = 0; s < p.s; ++s) {
+            if (sum > 0) weights[s] /= sum;
+            for (int64_t c = 0; c < p.c; ++c) {
+              out[at_q + c] += weights[s] * v[at_k(s) + c];
+              of_weights[s] += cotangent[at_q + c] * v[at_k(s) + c];
+              v_grad[at_k(s) + c] += weights[s] * cotangent[at_q + c];
+            }
+            inner += weights[s] * of_weights[s];
+          }
+          for (int64_t s = 0; s < p.s; ++s) {
+            const double of_score = weights[s] * (of_weights[s] - inner) * factor;
+            for (int64_t c = 0; c < p.c; ++c) {
+              q_grad[at_q + c] += of_score * k[at_k(s) + c];
+              k_grad[at_k(s) + c] += of_score * q[at_q + c];
+            }
+          }
+        }
+      }
+    }
+  }
+};
+
+// The largest difference, in parts of the largest value.
+void expect_near(const HostArray& got_array, const Doubles& wanted, double tolerance,
+                 const char* what) {
+  const Doubles got = to_doubles(got_array);
+  ASSERT_EQ(got.size(), wanted.size());
+  double largest = 1, worst = 0;  // of one: what cancels out leaves its rounding
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_TRUE(std::isfinite(got[i])) << what << " " << i;
+    largest = std::max(largest, std::abs(wanted[i]));
+    worst = std::max(worst, std::abs(got[i] - wanted[i]));
+  }
+  EXPECT_LE(worst, tolerance * largest) << what;
+}
+
+void* data_of(HostArray& array) { return const_cast<std::byte*>(array.bytes().data()); }
+
+TEST(Attention, ResultsAndGradientsOfRandomProblemsAreThoseOfItsDefinition) {
+  std::mt19937_64 random(3);
+  const auto one_of = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  for (int i = 0; i < 150; ++i) {
+    AttentionProblem p;
+    p.b = one_of({0, 1, 2, 3});
+    p.t = one_of({1, 2, 7, 16, 33, 65, 127, 128, 129, 200});
+    p.s = random() % 4 ? p.t : one_of({1, 5, 64, 140, 260});
+    p.k = one_of({1, 2, 3});
+    p.h = p.k * one_of({1, 2, 4});
+    p.c = one_of({1, 2, 8, 16, 24, 64});
+    p.dtype = random() % 2 ? DType::kBF16 : DType::kF32;
+    std::vector<int32_t> places_t(p.t), places_s(p.s), segments_t(p.b * p.t), segments_s(p.b * p.s);
+    const bool shuffled = random() % 4 == 0, segmented = random() % 2, blind = random() % 5 == 0;
+    for (int64_t t = 0; t < p.t; ++t) places_t[t] = static_cast<int32_t>(t);
+    for (int64_t s = 0; s < p.s; ++s) places_s[s] = static_cast<int32_t>(s);
+    if (shuffled) {
+      std::shuffle(places_t.begin(), places_t.end(), random);
+      std::shuffle(places_s.begin(), places_s.end(), random);
+    }
+    if (segmented) {
+      for (auto* segments : {&segments_t, &segments_s}) {
+        const int64_t columns = segments == &segments_t ? p.t : p.s;
+        for (size_t j = 0; j < segments->size(); ++j)
+          (*segments)[j] = static_cast<int32_t>(static_cast<int64_t>(j) % columns / 11);
+      }
+    }
+    if (blind && p.b > 0)  // a row of the batch whose queries see nothing
+      std::fill_n(segments_t.begin(), p.t, -1);
+    p.places_t = places_t.data();
+    p.places_s = places_s.data();
+    p.segments_bt = segments_t.data();
+    p.segments_bs = segments_s.data();
+    SCOPED_TRACE(str_cat("b", p.b, " t", p.t, " s", p.s, " h", p.h, " k", p.k, " c", p.c, " ",
+                         dtype_name(p.dtype), " shuffled ", shuffled, " segmented ", segmented,
+                         " blind ", blind));
+    const Shape of_queries{p.dtype, {p.b, p.t, p.h, p.c}}, of_keys{p.dtype, {p.b, p.s, p.k, p.c}};
+    const HostArray q = random_array(of_queries, random), k = random_array(of_keys, random),
+                    v = random_array(of_keys, random), ct = random_array(of_queries, random);
+    HostArray out = random_array(of_queries, random), q_grad = random_array(of_queries, random),
+              k_grad = random_array(of_keys, random), v_grad = random_array(of_keys, random);
+    std::vector<float> log_sums(p.b * p.h * p.t);
+    const int threads = 1 + static_cast<int>(random() % 3);
+    attention_forward(p, threads, q.bytes().data(), k.bytes().data(), v.bytes().data(),
+                      data_of(out), log_sums.data());
+    attention_backward(p, threads,
+                       {.q = q.bytes().data(),
+                        .k = k.bytes().data(),
+                        .v = v.bytes().data(),
+                        .out = out.bytes().data(),
+                        .log_sums = log_sums.data(),
+                        .cotangent = ct.bytes().data(),
+                        .q_grad = data_of(q_grad),
+                        .k_grad = data_of(k_grad),
+                        .v_grad = data_of(v_grad)});
+    const ByHand wanted(p, to_doubles(q), to_doubles(k), to_doubles(v), to_doubles(ct));
+    const double tolerance = p.dtype == DType::kBF16 ? 1.0 / 100 : 1e-5;
+    expect_near(out, wanted.out, tolerance, "out");
+    expect_near(q_grad, wanted.q_grad, tolerance, "q_grad");
+    expect_near(k_grad, wanted.k_grad, tolerance, "k_grad");
+    expect_near(v_grad, wanted.v_grad, tolerance, "v_grad");
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::kernels

@@ -1,0 +1,141 @@
+#include "tessera/nn/fused_attention.h"
+
+#include <algorithm>
+
+#include "tessera/ops/constant.h"
+#include "tessera/ops/control.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/shape.h"
+#include "tessera/ops/sharding_ops.h"
+
+namespace tessera {
+namespace {
+
+using Values = std::vector<Value>;
+using Args = std::span<const Value>;
+using Axes = std::vector<std::string>;
+
+/// How the work is cut over a mesh, and the region that it is done in.
+class Parts {
+ public:
+  Parts(const AttentionOptions& options, const Shape& q, const Shape& k) : options_(options) {
+    if (!options.mesh) return;
+    for (const MeshAxis& axis : options.mesh->axes()) {
+      const Axes& outside = options.manual_axes;
+      if (axis.size > 1 && std::find(outside.begin(), outside.end(), axis.name) == outside.end())
+        axes_.push_back(axis.name);
+    }
+    if (axes_.empty()) return;
+    const std::vector<std::string> names = {"activation_kv_batch", "activation_length_attn",
+                                            "activation_kv_heads", ""};
+    Result<PartitionSpec> spec = options.rules.resolve(names, *options.mesh);
+    if (!spec.ok()) throw TraceError(annotate(spec.status(), "[fused_attention]"));
+    spec->dims.resize(names.size());
+    batch_ = dividing(spec->dims[0], q.dims[0]);
+    length_ = dividing(spec->dims[1], q.dims[1]);
+    heads_ = dividing(spec->dims[2], k.dims[2]);
+  }
+
+  PartitionSpec queries() const { return {{batch_, length_, heads_}}; }   // [B,T,H,C]
+  PartitionSpec keys() const { return {{batch_, {}, heads_}}; }           // [B,S,K,C]
+  PartitionSpec log_sums() const { return {{batch_, heads_, length_}}; }  // [B,H,T]
+  /// Of q, k, v, places of queries and keys, segments of queries and keys.
+  std::vector<PartitionSpec> inputs() const {
+    return {queries(), keys(), keys(), {{length_}}, {}, {{batch_, length_}}, {{batch_}}};
+  }
+
+  Values run(std::vector<PartitionSpec> in, std::vector<PartitionSpec> out, Args args,
+             const ManualBody& body) const {
+    if (axes_.empty()) return body(args);
+    return manual_region({.mesh = *options_.mesh,
+                          .in = std::move(in),
+                          .out = std::move(out),
+                          .axes = options_.manual_axes.empty() ? Axes() : axes_},
+                         args, body);
+  }
+
+  /// The sum over the devices that have other queries of the same rows and heads, in f32.
+  Value sum_over_queries(Value x) const {
+    if (axes_.empty() || length_.empty()) return x;
+    return convert(psum(convert(x, DType::kF32), *options_.mesh, length_), x.dtype());
+  }
+
+  std::string config() const { return str_cat("{threads = ", options_.kernel_threads, " : i64}"); }
+
+ private:
+  // The axes that split `size` evenly; where one does not, its devices do the same work.
+  Axes dividing(const Axes& axes, int64_t size) const {
+    Axes kept;
+    int64_t parts = 1;
+    for (const std::string& axis : axes) {
+      if (std::find(axes_.begin(), axes_.end(), axis) == axes_.end()) continue;
+      if (size % (parts * options_.mesh->axis_size(axis)) != 0) continue;
+      parts *= options_.mesh->axis_size(axis);
+      kept.push_back(axis);
+    }
+    return kept;
+  }
+
+  AttentionOptions options_;
+  Axes axes_, batch_, length_, heads_;
+};
+
+Values forward(const Parts& parts, Args args) {
+  const Value q = args[0];
+  const Shape log_sums{DType::kF32, {q.dim(0), q.dim(2), q.dim(1)}};
+  return custom_call(args, {.target = "tessera.attention_forward",
+                            .backend_config = parts.config(),
+                            .results = {q.shape(), log_sums}});
+}
+
+Values backward(const Parts& parts, Args args) {
+  Values grads =
+      custom_call(args, {.target = "tessera.attention_backward",
+                         .backend_config = parts.config(),
+                         .results = {args[0].shape(), args[1].shape(), args[2].shape()}});
+  for (int i : {1, 2}) grads[i] = parts.sum_over_queries(grads[i]);
+  return grads;
+}
+
+}  // namespace
+
+bool can_fuse_attention(Value q_BTHC, Value k_BSKC, const AttentionOptions& options) {
+  if (!options.fused || options.is_ring()) return false;
+  if (q_BTHC.dtype() != DType::kBF16 && q_BTHC.dtype() != DType::kF32) return false;
+  return q_BTHC.shape().elements() > 0 && k_BSKC.shape().elements() > 0 &&
+         q_BTHC.dim(2) % k_BSKC.dim(2) == 0;
+}
+
+Value fused_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceContext& sequence,
+                      const AttentionOptions& options) {
+  Graph& graph = q_BTHC.graph();
+  const int64_t batch = q_BTHC.dim(0), queries = q_BTHC.dim(1), keys = k_BSKC.dim(1);
+  const auto places = [&](int64_t size) {
+    return sequence.order_T.defined() ? sequence.order_T
+                                      : iota(graph, Shape{DType::kS32, {size}}, 0);
+  };
+  const auto segments = [&](int64_t size) {
+    return sequence.segment_ids_BT.defined() ? sequence.segment_ids_BT
+                                             : full(graph, Shape{DType::kS32, {batch, size}}, 0);
+  };
+  const Parts parts(options, q_BTHC.shape(), k_BSKC.shape());
+  const Values args = {
+      q_BTHC, k_BSKC, v_BSKC, places(queries), places(keys), segments(queries), segments(keys)};
+  const Branch run = [&](Args xs) {
+    return parts.run(parts.inputs(), {parts.queries(), parts.log_sums()}, xs,
+                     [&](Args local) { return forward(parts, local); });
+  };
+  const CustomVjp vjp = [parts](Args xs, Args results, Args cotangents) {
+    Values all(xs.begin(), xs.end());
+    all.insert(all.end(), {results[0], results[1], cotangents[0]});
+    std::vector<PartitionSpec> in = parts.inputs();
+    in.insert(in.end(), {parts.queries(), parts.log_sums(), parts.queries()});
+    Values grads = parts.run(in, {parts.queries(), parts.keys(), parts.keys()}, all,
+                             [&](Args local) { return backward(parts, local); });
+    grads.resize(xs.size());  // places and segments have none
+    return grads;
+  };
+  return custom_gradient(run, vjp, args)[0];
+}
+
+}  // namespace tessera
