@@ -27,6 +27,8 @@ constexpr IntOption kIntOptions[] = {
      [](ClientOptions& to, int64_t value) { to.slice_index = value; }},
     {"partition_index", 0, kMostProcesses,
      [](ClientOptions& to, int64_t value) { to.slice_index = value; }},
+    {"client_number", 0, std::numeric_limits<int>::max(),
+     [](ClientOptions& to, int64_t value) { to.client_number = value; }},
     {"topology_timeout_ms", 1, std::numeric_limits<int>::max(),
      [](ClientOptions& to, int64_t value) { to.topology_timeout_ms = value; }},
     {"collective_timeout_ms", 1, std::numeric_limits<int>::max(),

@@ -16,6 +16,7 @@ struct ClientOptions {
   int64_t num_nodes = 1;
   std::optional<int64_t> slice_index;  // also called partition_index
   std::string collectives_interface, collectives_address;
+  std::optional<int64_t> client_number;  // none: how many this process has made
   int64_t topology_timeout_ms = 300'000;
   int64_t collective_timeout_ms = 600'000;
 };

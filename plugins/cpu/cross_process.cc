@@ -24,7 +24,8 @@ absl::StatusOr<std::shared_ptr<CrossProcess>> connect_processes(const PJRT_Clien
                                                                 const ClientOptions& options,
                                                                 std::shared_ptr<MemoryPool> pool,
                                                                 int64_t threads) {
-  // Processes make their clients in one order, so a count tells apart the keys of several.
+  // Processes make their clients in one order, so a count tells apart the keys of several. Where
+  // one may come later than others and has made fewer, the caller has to say the number.
   static std::atomic<int> clients = 0;
   auto result = std::make_shared<CrossProcess>();
   result->callbacks = callback_key_values(args);
@@ -34,7 +35,9 @@ absl::StatusOr<std::shared_ptr<CrossProcess>> connect_processes(const PJRT_Clien
                                 "kv_put_callback"));
   }
   TF_RETURN_IF_ERROR(catch_failure([&] {
-    result->store = prefixed(*result->callbacks, absl::StrCat("pjrt_cpu/", clients++, "/"));
+    result->store =
+        prefixed(*result->callbacks,
+                 absl::StrCat("pjrt_cpu/", options.client_number.value_or(clients++), "/"));
     const ProcessDescription own = {.devices = options.cpu_device_count,
                                     .slice = options.slice_index,
                                     .machine = machine_name()};

@@ -47,8 +47,8 @@ class LaunchCommand : public Command {
             "COMMAND is one of tessera's own (train, doctor, ...) or any program. Each process has "
             "TESSERA_COORDINATOR_ADDRESS, TESSERA_NUM_PROCESSES, TESSERA_PROCESS_ID and "
             "TESSERA_RESTART in its environment. Its lines appear with its number before them, "
-            "and with --log-directory in a file of its own. When one fails the others are "
-            "stopped.\n\nThe exit code is that of the first process that failed, 128 + n for "
+            "and with --log-directory in a file of its own. What happens when one fails says "
+            "--on-failure.\n\nThe exit code is that of the first process that failed, 128 + n for "
             "signal n. Ctrl-C and SIGTERM are passed on; a second one ends all at once.",
         .min_operands = 1,
         .max_operands = SIZE_MAX};
@@ -59,13 +59,22 @@ class LaunchCommand : public Command {
     f.field("devices_per_process", devices_)
         .range(1, 1'048'576)
         .help("CPU devices of each (TESSERA_DEVICES_PER_PROCESS).");
+    f.choice("on_failure", options_.on_failure,
+             {{"fail", coord::OnFailure::kFail},
+              {"restart", coord::OnFailure::kRestart},
+              {"elastic", coord::OnFailure::kElastic}})
+        .help(
+            "When a process fails: stop all; stop all and start them again; or let the others go "
+            "on, and start it alone again.");
     f.field("max_restarts", options_.max_restarts)
         .range(0, 1'000'000)
+        .help("How often to start again, in all.");
+    f.field("min_processes", options_.min_processes)
+        .range(1, 100'000)
         .help(
-            "How often to start again after a failure: all, or with --recoverable only the one "
-            "that failed.");
-    f.field("recoverable", options_.server.recoverable)
-        .help("The others go on when one fails, and it may come back.");
+            "With --on-failure restart, who is the first to fail twice in a row is left out while "
+            "so many are left; with elastic, all are stopped when there are fewer and no restarts "
+            "left.");
     f.field("heartbeat_timeout_s", heartbeat_timeout_s_)
         .at_least(0.1)
         .help("Seconds without a heartbeat after which a process counts as dead.");

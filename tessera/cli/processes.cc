@@ -1,17 +1,18 @@
 #include "tessera/cli/processes.h"
 
+#include <chrono>
+#include <cstdlib>
+
 #include "tessera/base/log.h"
 #include "tessera/base/usage_error.h"
 #include "tessera/coord/cluster.h"
+#include "tessera/train/elastic.h"
 
 namespace tessera::cli {
 namespace {
 
-// Errors of what waits for other processes or computes with them. Others tell of something here.
-bool may_follow_from_others(const Status& error) {
-  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) ||
-         absl::IsCancelled(error) || absl::IsAborted(error) || absl::IsInternal(error);
-}
+// For a process to end by itself once it is out of the cluster: then it holds up the others.
+constexpr absl::Duration kToEnd = absl::Seconds(20);
 
 }  // namespace
 
@@ -39,8 +40,9 @@ Result<std::unique_ptr<RunProcesses>> RunProcesses::join(
           config, *spec, files, clock,
           [run = run.get(), process = spec->process, processes = spec->processes](
               const Status& failure) { run->take_failure(failure, process, processes); },
-          [watch = &run->watch_](const std::vector<coord::MemberChange>& changes) {
-            watch->take_changes(changes);
+          [run = run.get()](const std::vector<coord::MemberChange>& changes) {
+            run->watch_.take_changes(changes);
+            run->members_.take_changes(changes);
           }));
   run->peers_ = std::make_unique<Peers>(run->membership_->client());
   return run;
@@ -59,6 +61,28 @@ void RunProcesses::take_failure(const Status& failure, int process, int processe
   // What this process itself has reported comes back to it as well.
   if (!has_ended_) log_error("this process takes part no longer: ", from_absl(failure.message()));
   watch_.fail(process, processes);
+  members_.fail(failure);
+  if (!has_ended_ && elastic_client() != nullptr) end_soon();
+}
+
+void RunProcesses::end_soon() {
+  // This may be a thread of the client's, and whatever else runs may be what does not get on.
+  ender_ = Thread("end-soon", [this] {
+    std::unique_lock lock(mutex_);
+    if (ended_.wait_for(lock, absl::ToChronoMilliseconds(kToEnd), [&] { return over_; })) return;
+    log_error("this process did not end by itself within ", absl::FormatDuration(kToEnd));
+    std::_Exit(1);
+  });
+}
+
+RunProcesses::~RunProcesses() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_all();
+  membership_ = nullptr;  // whose threads may begin the next one
+  ender_.join();
 }
 
 Status RunProcesses::end_with(const Status& error) {
@@ -68,7 +92,13 @@ Status RunProcesses::end_with(const Status& error) {
     const std::lock_guard lock(mutex_);
     return failure_;
   }();
-  if (failure.ok()) peers_->give_up(error);
+  coord::Client* elastic = elastic_client();
+  if (failure.ok() && elastic != nullptr) {
+    const coord::ProcessId own{elastic->process(), elastic->incarnation()};
+    elastic->declare_dead(own, str_cat("failed: ", from_absl(error.message()))).IgnoreError();
+  } else if (failure.ok()) {
+    peers_->give_up(error);
+  }
   return !failure.ok() && may_follow_from_others(error) ? failure : error;
 }
 

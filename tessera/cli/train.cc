@@ -1,13 +1,17 @@
 #include "tessera/cli/train.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "tessera/base/clock.h"
 #include "tessera/base/environment.h"
@@ -17,6 +21,7 @@
 #include "tessera/cli/processes.h"
 #include "tessera/cli/recipe.h"
 #include "tessera/storage/any_filesystem.h"
+#include "tessera/train/elastic.h"
 #include "tessera/train/explain_memory.h"
 #include "tessera/train/trainer.h"
 
@@ -33,6 +38,8 @@ constexpr const char* kStopWithoutSaveNotice =
 struct ProcessLog {
   std::shared_ptr<std::ofstream> file;
   std::unique_ptr<LogSink> sink;
+  /// Whether this one logs to the terminal.
+  std::shared_ptr<std::atomic<bool>> leads = std::make_shared<std::atomic<bool>>(false);
 
   static Result<ProcessLog> open(Peers& peers, const RunConfig& config, FileSystem& files,
                                  const Clock& clock) {
@@ -41,15 +48,16 @@ struct ProcessLog {
     RETURN_IF_ERROR(annotate(files.create_dirs(folder), "output_directory"));
     const std::string path = join_path(folder, absl::StrFormat("process-%d.log", peers.process()));
     ProcessLog log;
+    *log.leads = peers.leads();
     log.file = std::make_shared<std::ofstream>(path, std::ios::app);
     if (!*log.file) {
       return invalid_argument("output_directory: ", path,
                               " cannot be written to: ", std::strerror(errno));
     }
     log.sink = std::make_unique<LogSink>(
-        [file = log.file, leads = peers.leads()](std::string_view text) {
+        [file = log.file, leads = log.leads](std::string_view text) {
           *file << text << std::flush;
-          if (leads) std::cerr << text << std::flush;
+          if (*leads) std::cerr << text << std::flush;
         },
         clock);
     return log;
@@ -68,6 +76,14 @@ Status check_stores(const RunConfig& config, AnyFileSystem& files) {
   if (!checkpoint.enabled) return absl::OkStatus();
   RETURN_IF_ERROR(files.check(config.checkpoint_directory(), /*writes=*/true));
   return files.check(checkpoint.initialize_from, /*writes=*/false);
+}
+
+// How many processes a launcher that left some out began with.
+int all_processes(const std::optional<coord::ClusterSpec>& cluster) {
+  const int present = cluster ? cluster->processes : 1;
+  const char* text = std::getenv("TESSERA_ALL_PROCESSES");
+  int all = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &all) ? std::max(all, present) : present;
 }
 
 class TrainCommand : public Command {
@@ -136,7 +152,7 @@ class TrainCommand : public Command {
     if (debug_) log_sink().set_least_level(LogLevel::kDebug);
     log_sink().print(resolved);
     const Result<std::string> cache = cache_folder();
-    const TrainEnvironment environment = {
+    TrainEnvironment environment = {
         .files = files,
         .clock = clock,
         .log = log_sink(),
@@ -146,7 +162,13 @@ class TrainCommand : public Command {
         .network = {.coordinator = cluster ? cluster->coordinator : "",
                     .mtls = cluster_config.mtls},
         .watch = &processes->watch()};
-    const Result<TrainOutcome> trained = train(config, environment);
+    const int all = all_processes(cluster);
+    if (cluster && all > cluster->processes) environment.all_processes = all;
+    const Result<TrainOutcome> trained =
+        processes->elastic_client() == nullptr
+            ? train(config, environment)
+            : train_elastic(config, environment, *processes->elastic_client(), processes->members(),
+                            elastic_options(config, log));
     if (!trained.ok()) {
       const Status error = processes->end_with(trained.status());
       log.end_with(error);
@@ -169,6 +191,13 @@ class TrainCommand : public Command {
   }
 
  private:
+  static ElasticOptions elastic_options(const RunConfig& config, const ProcessLog& log) {
+    return {.least_processes = config.fault_tolerance.min_processes,
+            .timeout = absl::Seconds(config.fault_tolerance.timeout_s),
+            .most_failures = config.fault_tolerance.max_failures,
+            .on_group = [leads = log.leads](const Peers& peers) { *leads = peers.leads(); }};
+  }
+
   DeviceOptions device_;
   bool explain_memory_ = false;
   bool print_config_ = false;

@@ -133,12 +133,13 @@ class GrpcClient final : public Client {
     return call(request).status();
   }
 
-  Result<std::vector<BarrierArrival>> timed_barrier(const std::string& id,
-                                                    absl::Duration timeout) override {
+  Result<std::vector<BarrierArrival>> timed_barrier(const std::string& id, absl::Duration timeout,
+                                                    const std::vector<int>& processes) override {
     wire::Request request;
     request.mutable_barrier()->set_id(id);
     request.mutable_barrier()->set_timeout_ms(to_ms(timeout));
     request.mutable_barrier()->set_want_arrivals(true);
+    for (const int process : processes) request.mutable_barrier()->add_processes(process);
     ASSIGN_OR_RETURN(const wire::Reply reply, call(request));
     std::vector<BarrierArrival> arrivals;
     for (const wire::Arrival& arrival : reply.arrivals()) {
@@ -178,6 +179,16 @@ class GrpcClient final : public Client {
     const bool came_back = told.code() == error.code() &&
                            from_absl(told.message()).ends_with(from_absl(error.message()));
     return came_back ? absl::OkStatus() : answered;
+  }
+
+  Status declare_dead(const ProcessId& id, const std::string& why) override {
+    wire::Request request;
+    request.mutable_declare_dead()->set_process(id.process);
+    request.mutable_declare_dead()->set_incarnation(id.incarnation);
+    request.mutable_declare_dead()->set_why(why);
+    const Status answered = call(request).status();
+    // Of oneself the answer may be that one is dead.
+    return id == ProcessId{process(), incarnation_} ? absl::OkStatus() : answered;
   }
 
   Status shutdown(absl::Duration timeout) override {
@@ -403,7 +414,8 @@ class GrpcClient final : public Client {
                            .state = alive  ? MemberChange::kAlive
                                     : dead ? MemberChange::kDead
                                            : MemberChange::kLeft,
-                           .host = member.host()});
+                           .host = member.host(),
+                           .why = member.why()});
       }
       if (options_.on_change && !changes.empty()) options_.on_change(changes);
       std::lock_guard lock(mutex_);

@@ -27,6 +27,7 @@ struct MemberChange {
   ProcessId id;
   State state = kAlive;
   std::string host;
+  std::string why;  ///< Of a death: "was ended by signal 9"; empty where its heartbeats ended.
 };
 
 struct LiveSet {
@@ -101,8 +102,8 @@ class Client {
   virtual Status barrier(const std::string& id, absl::Duration timeout,
                          const std::vector<int>& processes = {}) = 0;
   /// The same, and who arrived when.
-  virtual Result<std::vector<BarrierArrival>> timed_barrier(const std::string& id,
-                                                            absl::Duration timeout) = 0;
+  virtual Result<std::vector<BarrierArrival>> timed_barrier(
+      const std::string& id, absl::Duration timeout, const std::vector<int>& processes = {}) = 0;
   /// NOT_FOUND when nobody waits there, FAILED_PRECONDITION when it has ended.
   virtual Status cancel_barrier(const std::string& id) = 0;
 
@@ -114,6 +115,11 @@ class Client {
 
   /// Makes the error every process's failure, this one's too.
   virtual Status report_error(const Status& error) = 0;
+  /// Ends one start of a process, though its heartbeats may go on: this one, which has failed, or
+  /// another that does not get on. `why` follows its name in messages: "was ended by signal 9".
+  /// Where processes may come back it is a death like any other; else everyone's failure. Nothing
+  /// happens where it is gone already.
+  virtual Status declare_dead(const ProcessId& id, const std::string& why) = 0;
 
   /// Leaves. Where a death is everyone's failure, first waits until all want to leave;
   /// DEADLINE_EXCEEDED names those that did not. To be called once, when nothing else is under way.

@@ -24,6 +24,7 @@ namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(20);  // how often for ends and signals
 constexpr absl::Duration kLastWords = absl::Seconds(1);   // for output of a process that has ended
+constexpr int kWrongUsage = 2;                            // an exit code that no restart changes
 
 // One stream of a process, cut into lines.
 class LineReader {
@@ -69,6 +70,7 @@ struct Child {
   std::unique_ptr<WritableFile> log;
   std::optional<int> exit_code;
   absl::Duration ended;
+  uint64_t start_before = 0;  // the coordinator's number of this process's start before this one
 };
 
 /// Kills what launch has started where launch is killed itself: by then nobody else knows of the
@@ -124,7 +126,7 @@ class Keeper {
 class Launch {
  public:
   Launch(const LaunchOptions& options, const LaunchEnvironment& environment)
-      : options_(options), environment_(environment) {}
+      : options_(options), environment_(environment), processes_(options.server.processes) {}
   ~Launch() {
     for (Child& child : children_) {
       if (child.pid > 0) {
@@ -141,19 +143,22 @@ class Launch {
       for (Child& child : children_) {
         started_all_ = environment_.signal() == 0;
         if (!started_all_) break;  // those that run get the signal below
-        child.restarts = options_.server.recoverable ? child.restarts : restarts;
+        if (!is_elastic()) child.restarts = restarts;
         RETURN_IF_ERROR(start(child));
       }
       ASSIGN_OR_RETURN(const int code, wait_for_all());
-      const bool again =
-          code != 0 && !signal_ && !options_.server.recoverable && restarts < options_.max_restarts;
+      const bool again = options_.on_failure == OnFailure::kRestart && code != 0 && !signal_ &&
+                         code != kWrongUsage && restarts < options_.max_restarts;
       if (!again) return code;
-      log_warning("launch: starting all again (restart ", restarts + 1, " of ",
-                  options_.max_restarts, ")");
+      leave_out_who_fails_again();
+      log_warning("launch: starting all ", std::ssize(children_), " again (restart ", restarts + 1,
+                  " of ", options_.max_restarts, ")");
     }
   }
 
  private:
+  bool is_elastic() const { return options_.on_failure == OnFailure::kElastic; }
+
   // Each process has two pipes' ends here, and perhaps a log; the coordinator some connections.
   Status check_open_files() const {
     rlimit limit = {};
@@ -189,6 +194,8 @@ class Launch {
 
   Status start_server() {
     ServerOptions options = options_.server;
+    options.processes = static_cast<int>(children_.size());
+    options.recoverable = is_elastic();
     if (server_) {
       options.bind = address();  // the same again
       // What the processes of before knew is no longer true.
@@ -213,7 +220,8 @@ class Launch {
     for (const auto& [name, text] : options_.environment) set(name, text);
     for (const auto& [name, text] : options_.server.mtls.environment()) set(name, text);
     set("TESSERA_COORDINATOR_ADDRESS", address());
-    set("TESSERA_NUM_PROCESSES", str_cat(options_.server.processes));
+    set("TESSERA_NUM_PROCESSES", str_cat(children_.size()));
+    set("TESSERA_ALL_PROCESSES", str_cat(processes_));
     set("TESSERA_PROCESS_ID", str_cat(child.process));
     set("TESSERA_LOCAL_PROCESS_ID", str_cat(child.process));
     set("TESSERA_EXTERNAL_COORDINATOR", "true");
@@ -248,6 +256,7 @@ class Launch {
     const ssize_t count = read(failed[0], &error, sizeof(error));
     close(failed[0]);
     child.pid = pid;
+    child.start_before = server_->incarnation(child.process);
     child.exit_code = std::nullopt;
     for (const int end : {out[0], err[0]}) fcntl(end, F_SETFL, O_NONBLOCK);
     child.out.open(out[0]);
@@ -340,7 +349,10 @@ class Launch {
   Status look_at(Child& child) {
     if (child.pid > 0) {
       int status = 0;
-      if (waitpid(child.pid, &status, WNOHANG) != child.pid) return absl::OkStatus();
+      if (waitpid(child.pid, &status, WNOHANG) != child.pid) {
+        kill_if_declared_dead(child);
+        return absl::OkStatus();
+      }
       // What it started and left behind ends with it.
       kill(-child.pid, SIGKILL);
       keeper_.ended(child.pid);
@@ -362,6 +374,16 @@ class Launch {
     return failed(child, code);
   }
 
+  // It is of no use to the others, and may hold what they need, as the lock of a folder.
+  void kill_if_declared_dead(Child& child) {
+    if (!server_->is_dead(child.process)) return;
+    const uint64_t start = server_->incarnation(child.process);
+    if (start == child.start_before) return;  // that one has ended
+    child.start_before = start;
+    log_warning("launch: killing process ", child.process, ", which was declared dead");
+    kill(-child.pid, SIGKILL);
+  }
+
   static std::string how_it_ended(int code) {
     if (code == 0) return "ended with exit code 0 before it had left the others";
     return code > 128 ? str_cat("was ended by signal ", code - 128)
@@ -370,22 +392,44 @@ class Launch {
 
   Status failed(Child& child, int code) {
     const std::string how = how_it_ended(code);
+    if (!stopping_ && !signal_) note_failure(child.process);
     if (stopping_ || signal_) {
       if (first_failure_ == 0) first_failure_ = code;
       return absl::OkStatus();
     }
-    if (options_.server.recoverable && restarts_ < options_.max_restarts) {
+    if (is_elastic() && code != kWrongUsage && restarts_ < options_.max_restarts) {
       ++restarts_;
       ++child.restarts;
       log_warning("launch: process ", child.process, " ", how, "; starting it again (restart ",
                   restarts_, " of ", options_.max_restarts, ")");
       return start(child);
     }
-    const bool others = std::any_of(children_.begin(), children_.end(),
-                                    [](const Child& other) { return other.pid > 0; });
-    stop_all(code,
-             str_cat("process ", child.process, " ", how, others ? "; stopping the others" : ""));
+    const int64_t others = std::count_if(children_.begin(), children_.end(),
+                                         [](const Child& other) { return other.pid > 0; });
+    if (is_elastic() && code != kWrongUsage && others > 0 && others >= options_.min_processes) {
+      log_warning("launch: process ", child.process, " ", how, "; ", others, " others go on");
+      return absl::OkStatus();
+    }
+    stop_all(code, str_cat("process ", child.process, " ", how,
+                           others > 0 ? "; stopping the others" : ""));
     return absl::OkStatus();
+  }
+
+  void note_failure(int process) {
+    failures_in_a_row_ = process == failed_first_ ? failures_in_a_row_ + 1 : 1;
+    failed_first_ = process;
+  }
+
+  // Its machine, most likely.
+  void leave_out_who_fails_again() {
+    constexpr int kMost = 2;
+    if (failures_in_a_row_ < kMost || std::ssize(children_) <= options_.min_processes) return;
+    log_warning("launch: process ", failed_first_, " has failed ", failures_in_a_row_,
+                " times in a row: going on without it");
+    children_.erase(children_.begin() + failed_first_);
+    for (size_t i = 0; i < children_.size(); ++i) children_[i].process = static_cast<int>(i);
+    failed_first_ = -1;
+    failures_in_a_row_ = 0;
   }
 
   void stop_all(int code, const std::string& why) {
@@ -420,6 +464,9 @@ class Launch {
   int signal_ = 0;
   bool started_all_ = true;
   int64_t restarts_ = 0;  // of single processes
+  const int processes_;   // that there were in the beginning
+  int failed_first_ = -1;
+  int failures_in_a_row_ = 0;
 };
 
 }  // namespace

@@ -13,13 +13,24 @@
 
 namespace tessera::coord {
 
+/// What happens when a process fails.
+enum class OnFailure {
+  kFail,     ///< All are stopped.
+  kRestart,  ///< All are stopped, and started again.
+  kElastic,  ///< The others go on, and it alone is started again.
+};
+
 struct LaunchOptions {
   std::vector<std::string> command;  ///< the program's path or name, and its arguments
   ServerOptions server;              ///< its `processes` says how many are started
   std::map<std::string, std::string> environment;  ///< added to every process's own
   /// Folder for process-0.log and so on, each with all that the process wrote; empty: none.
   std::string log_directory;
-  int64_t max_restarts = 0;
+  OnFailure on_failure = OnFailure::kFail;  ///< kElastic makes the server recoverable.
+  int64_t max_restarts = 10;                ///< In all.
+  /// kRestart: a process that was the first to fail twice in a row is left out, while so many are
+  /// left. kElastic: with fewer than these, and no restarts left, all are stopped.
+  int64_t min_processes = 1;
   /// Between asking the others to stop after a failure and killing them.
   absl::Duration grace = absl::Seconds(30);
 };
@@ -40,10 +51,11 @@ struct LaunchEnvironment {
 /// TESSERA_NUM_PROCESSES, TESSERA_PROCESS_ID, TESSERA_LOCAL_PROCESS_ID,
 /// TESSERA_EXTERNAL_COORDINATOR and TESSERA_RESTART (how often before), and waits for them.
 ///
-/// The result is the exit code: 0 when all ended well; else that of the first that did not, 128 + n
-/// for signal n. After a failure all are stopped. They are started again, up to `max_restarts`
-/// times, all of them, or only the one that failed where the server is `recoverable`. Processes do
-/// not outlive this one.
+/// The result is the exit code: 0 when all ended well, or, with kElastic, all that were left; else
+/// that of the first that did not, 128 + n for signal n. One that ends with 2, wrong usage, is
+/// never started again. A process that the coordinator has declared dead is killed, if it still
+/// runs. Where some are left out, TESSERA_ALL_PROCESSES says how many there were. Processes do not
+/// outlive this one.
 Result<int> launch(const LaunchOptions& options, const LaunchEnvironment& environment);
 
 }  // namespace tessera::coord

@@ -78,6 +78,18 @@ int Loop::alive() const {
   return alive_;
 }
 
+uint64_t Loop::incarnation(int process) const {
+  std::lock_guard lock(mutex_);
+  const auto i = static_cast<size_t>(process);
+  return i < starts_.size() ? starts_[i].first : 0;
+}
+
+bool Loop::is_dead(int process) const {
+  std::lock_guard lock(mutex_);
+  const auto i = static_cast<size_t>(process);
+  return i < starts_.size() && starts_[i].second;
+}
+
 Status Loop::failure() const {
   std::lock_guard lock(mutex_);
   return failure_;
@@ -97,6 +109,11 @@ void Loop::publish() {
   all_gone_ = state_->all_gone();
   alive_ = state_->alive();
   failure_ = state_->failure();
+  if (version_ == state_->version() && !starts_.empty()) return;
+  version_ = state_->version();
+  starts_.clear();
+  for (int process = 0; process < state_->processes(); ++process)
+    starts_.push_back({state_->incarnation(process), state_->is_dead(process)});
 }
 
 void Loop::run() {

@@ -44,6 +44,9 @@ class Loop {
   Status broken() const;
   bool all_gone() const;
   int alive() const;
+  /// See Server.
+  uint64_t incarnation(int process) const;
+  bool is_dead(int process) const;
   Status failure() const;
 
  private:
@@ -77,6 +80,8 @@ class Loop {
   Status broken_, failure_;
   bool all_gone_ = false;
   int alive_ = 0;
+  uint64_t version_ = 0;
+  std::vector<std::pair<uint64_t, bool>> starts_;  // by process: the last one, whether it is dead
   Thread thread_;
 };
 

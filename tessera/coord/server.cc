@@ -135,6 +135,8 @@ class GrpcServer final : public Server {
 
   int port() const override { return serving_->port(); }
   int alive() const override { return loop_->alive(); }
+  uint64_t incarnation(int process) const override { return loop_->incarnation(process); }
+  bool is_dead(int process) const override { return loop_->is_dead(process); }
   bool all_gone() const override { return loop_->all_gone(); }
   Status failure() const override { return loop_->failure(); }
   Status broken() const override { return loop_->broken(); }

@@ -38,6 +38,10 @@ class Server {
   virtual int port() const = 0;
   /// Processes that are connected.
   virtual int alive() const = 0;
+  /// Of a process's present or last start; 0 before the first.
+  virtual uint64_t incarnation(int process) const = 0;
+  /// Whether that one was declared dead.
+  virtual bool is_dead(int process) const = 0;
   /// Whether some came, and all of them left or died.
   virtual bool all_gone() const = 0;
   /// The cluster's failure, which every process is told.
@@ -45,8 +49,7 @@ class Server {
   /// Why it stopped by itself (its journal cannot be written); else OK.
   virtual Status broken() const = 0;
   /// Tells all processes that this one has ended, and how ("was ended by signal 9"), without
-  /// waiting for its heartbeats to stay away. Nothing where the others go on (recoverable), or
-  /// where it had left them in order.
+  /// waiting for its heartbeats to stay away. Nothing where it had left them in order.
   virtual void process_ended(int process, const std::string& how) = 0;
 };
 

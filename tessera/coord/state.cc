@@ -129,6 +129,8 @@ void State::dispatch(CallId call, const wire::Request& request, absl::Duration n
       return report_error(call, request);
     case wire::Request::kLeave:
       return leave(call, request);
+    case wire::Request::kDeclareDead:
+      return declare_dead(call, request);
     case wire::Request::kInsert:
     case wire::Request::kIncrement:
     case wire::Request::kErase:

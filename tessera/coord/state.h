@@ -80,6 +80,12 @@ class State {
   const Status& failure() const { return failure_; }
   /// How many processes are connected now.
   int alive() const;
+  int processes() const { return options_.processes; }
+  /// A process's present or last start; 0 before the first.
+  uint64_t incarnation(int process) const { return members_[process].incarnation; }
+  bool is_dead(int process) const { return members_[process].state == wire::Member::DEAD; }
+  /// Counts changes of processes.
+  uint64_t version() const { return version_; }
   /// Whether somebody was there, and everyone who was has left or died.
   bool all_gone() const;
   /// "process 3 (host, process id 77)".
@@ -91,6 +97,7 @@ class State {
     uint64_t incarnation = 0;
     wire::Member::State state = wire::Member::UNKNOWN;
     std::string host;
+    std::string why_dead;  // empty: no heartbeats came
     absl::Duration last_heard;
     std::set<uint64_t> past;             // incarnations that may not come back
     uint64_t oldest_open = 0;            // calls below were answered and will not be sent again
@@ -151,7 +158,10 @@ class State {
   void watch(CallId call, const wire::Request& request, absl::Duration now);
   void leave(CallId call, const wire::Request& request);
   void report_error(CallId call, const wire::Request& request);
+  void declare_dead(CallId call, const wire::Request& request);
   void find_dead(absl::Duration now);
+  /// Where the others go on: they are told at once.
+  void end_member(int process, const std::string& why);
   void set_member(int process, wire::Member::State state);
   /// What waits for an incarnation that ended, and what it waits for.
   void end_incarnations(const std::set<int>& processes, bool replaced);

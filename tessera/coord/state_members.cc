@@ -13,8 +13,10 @@ Status State::fenced(int process, uint64_t incarnation) const {
   if (member.incarnation != incarnation && member.past.contains(incarnation)) {
     why = "another one was started in its place";
   } else if (member.incarnation == incarnation && member.state == wire::Member::DEAD) {
-    why = str_cat("no heartbeat came for ", absl::FormatDuration(options_.heartbeat_timeout),
-                  ", so it was declared dead");
+    why = member.why_dead.empty()
+              ? str_cat("no heartbeat came for ", absl::FormatDuration(options_.heartbeat_timeout),
+                        ", so it was declared dead")
+              : str_cat("it was declared dead, since it ", member.why_dead);
   } else if (member.incarnation == incarnation && member.state == wire::Member::LEFT) {
     why = "it has left";
   }
@@ -29,6 +31,7 @@ wire::Member State::member_record(int process) const {
   record.set_incarnation(member.incarnation);
   record.set_state(member.state);
   record.set_host(member.host);
+  record.set_why(member.why_dead);
   return record;
 }
 
@@ -73,6 +76,7 @@ void State::register_member(CallId call, const wire::Request& request, absl::Dur
     if (member.incarnation != 0) member.past.insert(member.incarnation);
     member.incarnation = incarnation;
     member.host = operation.host().substr(0, 256);
+    member.why_dead.clear();
     member.last_heard = now;
     member.oldest_open = 0;
     member.answered.clear();
@@ -200,9 +204,35 @@ void State::report_error(CallId call, const wire::Request& request) {
 }
 
 void State::process_ended(int process, const std::string& how) {
-  if (options_.recoverable || !is_process(process)) return;
+  if (!is_process(process)) return;
   if (members_[process].state == wire::Member::LEFT) return;  // it had nothing more to do
+  if (options_.recoverable) return end_member(process, how);
   fail(absl::AbortedError(str_cat(name(process), " ", how, ": its own messages say why")));
+}
+
+void State::end_member(int process, const std::string& why) {
+  if (!is_alive(process)) return;
+  constexpr size_t kLongest = 16384;
+  members_[process].why_dead = why.substr(0, kLongest);
+  set_member(process, wire::Member::DEAD);
+  end_incarnations({process}, /*replaced=*/false);
+  answer_watches();
+}
+
+void State::declare_dead(CallId call, const wire::Request& request) {
+  const wire::DeclareDead& operation = request.declare_dead();
+  const int process = operation.process();
+  if (!is_process(process)) {
+    return answer(call,
+                  invalid_argument("declaring a death: process ", process,
+                                   " was given; required: from 0 to ", options_.processes - 1));
+  }
+  answer(call, absl::OkStatus());
+  // Who was started anew meanwhile, or is gone by now, is not meant.
+  if (!is_alive(process) || members_[process].incarnation != operation.incarnation()) return;
+  const std::string why = operation.why().empty() ? "was given up" : operation.why();
+  if (options_.recoverable) return end_member(process, why);
+  fail(absl::AbortedError(str_cat(name(process), " ", why)));
 }
 
 void State::find_dead(absl::Duration now) {

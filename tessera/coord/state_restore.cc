@@ -81,6 +81,7 @@ Status State::restore_member(const wire::MemberChanged& changed) {
   member.past.insert(changed.past().begin(), changed.past().end());
   member.state = stored.state();
   member.host = stored.host();
+  member.why_dead = stored.why();
   trim_answers(member, changed.oldest_open());
   // Nobody knows how long ago it was heard of: it gets the full time.
   member.last_heard = start_;

@@ -50,6 +50,8 @@ Result<Client> Client::create(const Plugin& plugin, std::span<const NamedValue> 
     all_options.push_back({"node_id", int64_t{group.process}});
     all_options.push_back({"num_nodes", int64_t{group.processes}});
     if (group.slice) all_options.push_back({"slice_index", *group.slice});
+    if (group.own_key_values && plugin.is_ours())
+      all_options.push_back({"client_number", int64_t{0}});
     set_key_value_callbacks(*group.key_values, &args);
   }
   const auto c_options = to_c(all_options);

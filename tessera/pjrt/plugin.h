@@ -25,6 +25,9 @@ class Plugin {
   /// "xla_version", "stablehlo_current_version" and the like; empty when the plugin tells none.
   std::vector<NamedValue> attributes() const;
 
+  /// Whether this is plugins/cpu, which takes options that others do not know.
+  bool is_ours() const;
+
   /// The C function table, for code that registers extensions.
   const PJRT_Api* api() const { return api_; }
 

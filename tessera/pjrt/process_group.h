@@ -14,6 +14,9 @@ struct ProcessGroup {
   int processes = 1;
   /// What they meet through; needed for more than one process, and kept as long as the client.
   std::shared_ptr<KeyValueStore> key_values;
+  /// Whether no other client meets through these key-values. Processes may then have made different
+  /// numbers of clients before.
+  bool own_key_values = false;
   /// The slice of the cluster that this process is in: given by all processes, or by none.
   std::optional<int64_t> slice;
 };

@@ -14,13 +14,21 @@ struct CTraffic {
 };
 using GetTraffic = int (*)(PJRT_Client*, CTraffic*);
 
-}  // namespace
-
-Result<Traffic> Client::traffic() const {
-  void* library = dlopen(plugin_.path().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-  if (library == nullptr) return internal_error("plugin ", plugin_.path(), " is not loaded");
+// Null where the plugin, which is loaded, has no such function.
+GetTraffic find_traffic(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
   const auto get = reinterpret_cast<GetTraffic>(dlsym(library, "tessera_pjrt_cpu_traffic"));
   dlclose(library);  // only the count; plugins stay loaded
+  return get;
+}
+
+}  // namespace
+
+bool Plugin::is_ours() const { return find_traffic(path_) != nullptr; }
+
+Result<Traffic> Client::traffic() const {
+  const GetTraffic get = find_traffic(plugin_.path());
   if (get == nullptr) {
     return unimplemented("plugin ", plugin_.path(), " does not count what it sends");
   }

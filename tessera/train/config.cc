@@ -242,6 +242,18 @@ void GuardsConfig::fields(ConfigFields& f) {
           "error names those that differ. 0: none. Each reads them all.");
 }
 
+void FaultToleranceConfig::fields(ConfigFields& f) {
+  f.field("min_processes", min_processes)
+      .range(1, 100'000)
+      .help("In a cluster that goes on without the dead: with fewer the run waits for others.");
+  f.field("timeout_s", timeout_s)
+      .at_least(1)
+      .help("Seconds for so many processes to be there, after which the run ends.");
+  f.field("max_failures", max_failures)
+      .range(1, 1'000'000)
+      .help("How often processes may be lost without a step between, before the run ends.");
+}
+
 void PluginConfig::fields(ConfigFields& f) {
   f.field("name", name)
       .not_empty()
@@ -269,6 +281,7 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("checkpoint", checkpoint, "saving and resuming");
   f.section("logging", logging, "metrics");
   f.section("guards", guards, "what is watched while it trains");
+  f.section("fault_tolerance", fault_tolerance, "several processes of which some may die");
   f.section("plugin", plugin, "devices");
   f.field("kernels", kernels)
       .help(

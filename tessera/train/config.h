@@ -149,6 +149,15 @@ struct GuardsConfig {
   void fields(ConfigFields& f);
 };
 
+/// Of a run in several processes where some may die (docs/fault_tolerance.md).
+struct FaultToleranceConfig {
+  int64_t min_processes = 1;
+  double timeout_s = 300;     ///< For that many to be there.
+  int64_t max_failures = 10;  ///< Without a step between them.
+
+  void fields(ConfigFields& f);
+};
+
 /// Which devices: a plugin's name or path, and how many.
 struct PluginConfig {
   std::string name = "cpu";
@@ -183,6 +192,7 @@ struct RunConfig {
   CheckpointConfig checkpoint;
   LoggingConfig logging;
   GuardsConfig guards;
+  FaultToleranceConfig fault_tolerance;
   PluginConfig plugin;
   std::string kernels = "off";  ///< See kernels/kernel.h.
 

@@ -9,8 +9,8 @@
 namespace tessera {
 namespace {
 
-constexpr const char* kWithoutEffect[] = {"output_directory", "checkpoint", "logging", "guards",
-                                          "plugin"};
+constexpr const char* kWithoutEffect[] = {"output_directory", "checkpoint",      "logging",
+                                          "guards",           "fault_tolerance", "plugin"};
 
 bool has_effect(const std::string& path) {
   for (const char* each : kWithoutEffect) {

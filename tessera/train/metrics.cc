@@ -38,6 +38,10 @@ void MetricsLogger::save(const SaveMetrics& metrics) {
   for_each([&](MetricsSink& sink) { return sink.save(metrics); });
 }
 
+void MetricsLogger::goodput(const GoodputMetrics& metrics) {
+  for_each([&](MetricsSink& sink) { return sink.goodput(metrics); });
+}
+
 void MetricsLogger::finish() {
   for_each([](MetricsSink& sink) { return sink.finish(); });
 }

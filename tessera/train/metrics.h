@@ -53,6 +53,13 @@ struct SaveMetrics {
   double commit_seconds = 0;  ///< Manifest, directories, rename.
 };
 
+/// What a run's time went into (goodput.h), at its end.
+struct GoodputMetrics {
+  int64_t step = 0;
+  double wall_seconds = 0;                              ///< Since the first start.
+  std::vector<std::pair<std::string, double>> seconds;  ///< By kind: "training", "lost", ...
+};
+
 /// Rates of a step.
 struct Throughput {
   double tokens_per_second = 0;
@@ -69,6 +76,7 @@ class MetricsSink {
   virtual Status step(const StepMetrics& metrics) = 0;
   virtual Status eval(const EvalMetrics& metrics) = 0;
   virtual Status save(const SaveMetrics&) { return absl::OkStatus(); }
+  virtual Status goodput(const GoodputMetrics&) { return absl::OkStatus(); }
   /// After the last step: what is buffered is on disk, the progress bar is gone.
   virtual Status finish() { return absl::OkStatus(); }
 };
@@ -81,6 +89,7 @@ class MetricsLogger {
   void step(const StepMetrics& metrics);
   void eval(const EvalMetrics& metrics);
   void save(const SaveMetrics& metrics);
+  void goodput(const GoodputMetrics& metrics);
   void finish();
 
  private:

@@ -55,6 +55,13 @@ class JsonSink : public MetricsSink {
     return write(line);
   }
 
+  Status goodput(const GoodputMetrics& metrics) override {
+    Json line = begin(metrics.step);
+    line["wall_seconds"] = metrics.wall_seconds;
+    for (const auto& [kind, seconds] : metrics.seconds) line[kind + "_seconds"] = seconds;
+    return write(line);
+  }
+
   Status finish() override {
     RETURN_IF_ERROR(file_->sync());
     return file_->close();

@@ -35,7 +35,8 @@ pjrt::ProcessGroup Peers::group() const {
   if (alone()) return {};
   return {.process = process(),
           .processes = count(),
-          .key_values = coord::shared_values(*client_, "devices/"),
+          .key_values = coord::shared_values(*client_, str_cat("devices/", clients_++, "/")),
+          .own_key_values = true,
           .slice = std::nullopt};
 }
 
@@ -92,14 +93,17 @@ Result<std::vector<std::string>> Peers::gather(const std::string& text) {
   return texts;
 }
 
-Result<bool> Peers::stop_at(int64_t step, bool wanted) {
+Result<bool> Peers::agree_on_step(const std::string& what, int64_t step, bool wanted) {
   if (alone()) return wanted;
-  if (!stop_) stop_ = std::make_unique<coord::SyncPoint>(*client_, name_ + "/stop");
-  if (wanted && !noticed_) {
-    RETURN_IF_ERROR(stop_->notice());
-    noticed_ = true;
+  Agreement& agreement = agreements_[what];
+  if (!agreement.point) {
+    agreement.point = std::make_unique<coord::SyncPoint>(*client_, str_cat(name_, "/", what));
   }
-  return stop_->reached(step);
+  if (wanted && !agreement.noticed) {
+    RETURN_IF_ERROR(agreement.point->notice());
+    agreement.noticed = true;
+  }
+  return agreement.point->reached(step);
 }
 
 }  // namespace tessera

@@ -33,7 +33,7 @@ class Peers {
   bool alone() const { return count() == 1; }
   /// The same processes under another name.
   std::unique_ptr<Peers> again(const std::string& name) const;
-  /// For the client of their devices.
+  /// For a client of their devices: the first, the second, ... of all processes.
   pjrt::ProcessGroup group() const;
   /// Tells the others that this process cannot go on, so that none waits for it.
   void give_up(const Status& why);
@@ -51,16 +51,20 @@ class Peers {
   /// Every process's text, by process; only on the leader.
   Result<std::vector<std::string>> gather(const std::string& text);
 
-  /// Whether all stop before the step after `step`: true everywhere at the same step, soon after
-  /// `wanted` was true somewhere. To be called before each step, in order.
-  Result<bool> stop_at(int64_t step, bool wanted);
+  /// Whether all do `what` before the step after `step`: true everywhere at the same step, soon
+  /// after `wanted` was true somewhere. To be called before each step, in order.
+  Result<bool> agree_on_step(const std::string& what, int64_t step, bool wanted);
 
  private:
   coord::Client* client_ = nullptr;
   std::string name_;
+  mutable int clients_ = 0;  // that were made
   std::unique_ptr<coord::Exchange> exchange_;
-  std::unique_ptr<coord::SyncPoint> stop_;
-  bool noticed_ = false;
+  struct Agreement {
+    std::unique_ptr<coord::SyncPoint> point;
+    bool noticed = false;
+  };
+  std::map<std::string, Agreement> agreements_;  // by what they are on
 };
 
 }  // namespace tessera

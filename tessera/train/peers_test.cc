@@ -50,8 +50,8 @@ TEST(Peers, OneAloneHasNobodyToAsk) {
   EXPECT_EQ(*peers.from_leader(7), 7);
   EXPECT_THAT(*peers.gather("x"), ElementsAre("x"));
   EXPECT_EQ(peers.agree("this", not_found("that")), not_found("that"));
-  EXPECT_TRUE(*peers.stop_at(3, true));
-  EXPECT_FALSE(*peers.stop_at(3, false));
+  EXPECT_TRUE(*peers.agree_on_step("stop", 3, true));
+  EXPECT_FALSE(*peers.agree_on_step("stop", 3, false));
 }
 
 TEST(Peers, TheLeaderDoesWhatIsDoneOnceAndItsFailureIsEveryones) {
@@ -98,7 +98,7 @@ TEST(Peers, TextsComeToTheLeader) {
 TEST(Peers, AllStopAtTheSameStep) {
   const auto results = on_three<int64_t>([&](Peers& peers) {
     for (int64_t step = 0;; ++step) {
-      if (*peers.stop_at(step, peers.process() == 1 && step >= 4)) return step;
+      if (*peers.agree_on_step("stop", step, peers.process() == 1 && step >= 4)) return step;
     }
   });
   EXPECT_EQ(std::set<int64_t>(results.begin(), results.end()).size(), 1u);

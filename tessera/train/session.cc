@@ -7,6 +7,7 @@
 #include "tessera/models/mixtral/model.h"
 #include "tessera/pjrt/plugin_search.h"
 #include "tessera/train/compile.h"
+#include "tessera/train/elastic_mesh.h"
 #include "tessera/train/optimizer.h"
 #include "tessera/train/parallel_config.h"
 
@@ -37,6 +38,37 @@ Result<Layout> checked_layout(RunConfig& config, const LanguageModel& model, con
   return layout;
 }
 
+/// The slices of fewer devices than the recipe's num_slices may count on.
+Result<Slices> slices_of_fewer(const pjrt::Client& client, RunConfig& config) {
+  auto slices = device_slices(client, config.mesh);
+  if (slices.ok() || !config.mesh.num_slices) return slices;
+  MeshConfig one = config.mesh;
+  one.num_slices = 1;
+  return device_slices(client, one);
+}
+
+/// The first of the recipe's fits for these devices that the model has nothing against.
+Result<Layout> fitted_layout(RunConfig& config, const LanguageModel& model, const Slices& slices,
+                             int64_t all_devices) {
+  ASSIGN_OR_RETURN(const std::vector<RunConfig> fits, fits_for_fewer(config, slices, all_devices));
+  Status last;
+  for (RunConfig fit : fits) {
+    auto layout = checked_layout(fit, model, slices);
+    if (layout.ok()) {
+      config = std::move(fit);
+      return layout;
+    }
+    last = layout.status();
+  }
+  int64_t devices = 0;
+  for (const auto& slice : slices) devices += std::ssize(slice);
+  return does_not_fit(
+      str_cat("the recipe's mesh cannot be fitted to ", devices, " devices of ", all_devices,
+              last.ok() ? ": other axes than data and fsdp do not divide them, or they do not "
+                          "divide training.batch_size"
+                        : str_cat(": ", from_absl(last.message()))));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LanguageModel>> make_model(const ModelConfig& config) {
@@ -58,7 +90,10 @@ Result<std::unique_ptr<LanguageModel>> make_model(const RunConfig& config) {
   return model;
 }
 
-Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group) {
+Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group,
+                              int all_processes) {
+  const bool fewer = all_processes > group.processes;
+  if (!fewer) all_processes = group.processes;
   auto made = make_model(config);
   if (!made.ok()) return usage_error(made.status());
   const auto plugin = pjrt::find_plugin(config.plugin.name, pjrt::PluginSearch::from_environment());
@@ -68,20 +103,29 @@ Result<Session> Session::open(RunConfig config, const pjrt::ProcessGroup& group)
   }
   std::unique_ptr<LanguageModel> model = *std::move(made);
   const int64_t all = config.plugin.devices.value_or(0);
-  if (all % group.processes != 0) {
+  if (all % all_processes != 0) {
     return usage_error(invalid_argument(
-        "plugin.devices is ", all, ", which ", group.processes,
+        "plugin.devices is ", all, ", which ", all_processes,
         " processes cannot make in equal parts: use a multiple, such as plugin.devices=",
-        (all / group.processes + 1) * group.processes, ", or another number of processes"));
+        (all / all_processes + 1) * all_processes, ", or another number of processes"));
   }
-  const int wanted = static_cast<int>(all / group.processes);
+  const int wanted = static_cast<int>(all / all_processes);
   ASSIGN_OR_RETURN(auto runtime, Runtime::create({.plugin = config.plugin.name,
                                                   .cpu_devices = wanted,
                                                   .group = group,
                                                   .check_launch_order = config.guards.launch_order,
                                                   .client_options = {}}));
-  ASSIGN_OR_RETURN(Slices slices, device_slices(runtime->client(), config.mesh));
-  auto layout = checked_layout(config, *model, slices);
+  Slices slices;
+  Result<Layout> layout = internal_error("no layout");
+  if (fewer) {
+    ASSIGN_OR_RETURN(slices, slices_of_fewer(runtime->client(), config));
+    const int64_t here = std::ssize(runtime->client().devices());
+    layout = fitted_layout(config, *model, slices, here / group.processes * all_processes);
+    if (is_does_not_fit(layout.status())) return layout.status();
+  } else {
+    ASSIGN_OR_RETURN(slices, device_slices(runtime->client(), config.mesh));
+    layout = checked_layout(config, *model, slices);
+  }
   if (!layout.ok()) return usage_error(layout.status());
   ASSIGN_OR_RETURN(layout->kernels,
                    choose_kernels(config.kernels, runtime->client(), group.processes));

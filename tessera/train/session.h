@@ -24,7 +24,12 @@ struct Session {
   /// the mesh over all of them. Warns of axes that do not
   /// divide a parameter. Errors: what resolving the mesh, validate_mesh() and
   /// check_sharding_tolerance() say.
-  static Result<Session> open(RunConfig config, const pjrt::ProcessGroup& group = {});
+  ///
+  /// `all_processes`: how many the recipe counts on, where fewer may do (0: those of the group).
+  /// With fewer the mesh and the accumulation of gradients are fitted to them; does_not_fit() when
+  /// nothing does.
+  static Result<Session> open(RunConfig config, const pjrt::ProcessGroup& group = {},
+                              int all_processes = 0);
 
   std::string checkpoint_directory() const { return config.checkpoint_directory(); }
 };

@@ -84,13 +84,15 @@ Status name_guard(const Status& status) {
 /// One run, from start to end. Used by one thread.
 class Trainer {
  public:
-  Trainer(Session session, TrainingData data, const TrainEnvironment& environment, Peers& peers)
+  Trainer(Session session, TrainingData data, const TrainEnvironment& environment, Peers& peers,
+          Goodput& goodput)
       : session_(std::move(session)),
         config_(session_.config),
         schedule_(config_.resolved_schedule()),
         data_(std::move(data)),
         environment_(environment),
         peers_(peers),
+        goodput_(goodput),
         saves_(peers),
         checkpoints_(session_, environment.files, environment.clock,
                      peers.alone() ? nullptr : &saves_) {}
@@ -113,6 +115,7 @@ class Trainer {
   void print_measured(const CompiledFunction& step_program) const;
   void print_peak(const GemmPeak& peak) const;
 
+  Result<Batch> next_batch();
   Status dispatch();
   Status complete_one();
   Status complete_all();
@@ -130,8 +133,11 @@ class Trainer {
   Status save_if_due();
   void save_after(const Status& error);
   Status train_on();
+  void finish_saves();
+  void report_goodput();
 
   Result<bool> must_stop();
+  Status look_for_ends();
   bool due(int64_t interval) const { return interval > 0 && step_ % interval == 0; }
 
   Session session_;
@@ -140,6 +146,7 @@ class Trainer {
   TrainingData data_;
   const TrainEnvironment& environment_;
   Peers& peers_;
+  Goodput& goodput_;
   PeerSaves saves_;
   std::unique_ptr<LocalTier> local_tier_;  // null: there is none
   RunCheckpoints checkpoints_;
@@ -175,6 +182,7 @@ Status Trainer::prepare() {
 }
 
 Status Trainer::compile() {
+  const Goodput::Scope scope(goodput_, Goodput::kCompile);
   Runtime& runtime = *session_.runtime;
   facts_.total_steps = config_.training.steps;
   facts_.devices = session_.layout.mesh.size();
@@ -347,6 +355,7 @@ Status Trainer::resume(const CheckpointReader& reader) {
   checkpoints_.resumed(step_, reader.folder());
   const Json metrics = Json::parse(reader.manifest().metrics_json, nullptr,
                                    /*allow_exceptions=*/false);
+  if (metrics.is_object() && metrics.contains("goodput")) goodput_.resumed(metrics["goodput"]);
   if (metrics.is_object() && metrics.contains("eval_loss") && metrics["eval_loss"].is_number()) {
     validated_step_ = step_;
     validation_loss_ = metrics["eval_loss"].get<double>();
@@ -393,8 +402,13 @@ Status Trainer::open_metrics() {
   return absl::OkStatus();
 }
 
+Result<Batch> Trainer::next_batch() {
+  const Goodput::Scope scope(goodput_, Goodput::kDataWait);
+  return data_.train->next();
+}
+
 Status Trainer::dispatch() {
-  ASSIGN_OR_RETURN(const Batch batch, data_.train->next());
+  ASSIGN_OR_RETURN(const Batch batch, next_batch());
   const double data_wait_s = data_.train->last_wait_ms() / 1e3;
   if (examples_log_) RETURN_IF_ERROR(examples_log_->add(step_ + 1, batch));
   between_steps_ = false;
@@ -456,6 +470,7 @@ Status Trainer::complete_one() {
   last_loss_ = metrics.loss;
   last_grad_norm_ = metrics.grad_norm;
   last_completion_ = now;
+  environment_.on_step(pending.step);
   return absl::OkStatus();
 }
 
@@ -496,6 +511,7 @@ Status Trainer::evaluate() {
   if (!eval_step_) return absl::OkStatus();
   RETURN_IF_ERROR(complete_all());
   traffic_->end(step_);
+  const Goodput::Scope scope(goodput_, Goodput::kValidation);
   const absl::Duration start = environment_.clock.elapsed();
   RETURN_IF_ERROR(data_.validation->seek(0));
   std::vector<Tree<Array>> sums;
@@ -547,6 +563,7 @@ Status Trainer::save(SaveTo to) {
   if (!config_.checkpoint.enabled) return absl::OkStatus();
   const absl::Duration asked = environment_.clock.elapsed();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
+  const Goodput::Scope scope(goodput_, Goodput::kCheckpoint);
   Tree<Array> saved;
   for (const auto& [path, array] : state_) {
     if (is_saved(path, config_)) RETURN_IF_ERROR(saved.add(path, array));
@@ -557,6 +574,7 @@ Status Trainer::save(SaveTo to) {
   if (last_loss_) metrics["loss"] = *last_loss_;
   if (last_grad_norm_) metrics["grad_norm"] = *last_grad_norm_;
   if (validated_step_ == step_) metrics["eval_loss"] = validation_loss_;
+  metrics["goodput"] = goodput_.to_json(outcome_.stopped);
   manifest.metrics_json = metrics.dump();
   RETURN_IF_ERROR(checkpoints_.save({.step = step_,
                                      .state = &saved,
@@ -599,7 +617,8 @@ Status Trainer::train_on() {
   if (config_.checkpoint.save_on_start && step_ == 0) RETURN_IF_ERROR(save());
   traffic_->begin(step_);
   bool evaluated = step_ >= config_.training.steps;  // before the save that this run resumed from
-  while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.reached_target) {
+  while (step_ < config_.training.steps && !outcome_.stopped && !outcome_.regroup &&
+         !outcome_.reached_target) {
     RETURN_IF_ERROR(dispatch());
     evaluated = false;
     if (pending_.size() >= kStepsAhead) RETURN_IF_ERROR(complete_one());
@@ -611,10 +630,12 @@ Status Trainer::train_on() {
     // Before a save, which would keep what differs.
     if (due(config_.guards.replica_check_interval)) RETURN_IF_ERROR(compare_replicas());
     RETURN_IF_ERROR(save_if_due());
-    ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
+    RETURN_IF_ERROR(look_for_ends());
   }
   RETURN_IF_ERROR(complete_all());
   traffic_->end(step_);
+  if (outcome_.regroup)
+    return save({.durable = local_tier_ == nullptr, .local = local_tier_ != nullptr});
   if (!outcome_.stopped && !evaluated) RETURN_IF_ERROR(evaluate());
   if (const auto traffic = traffic_->per_step()) log_info("sent ", to_string(*traffic));
   const bool wanted =
@@ -634,8 +655,36 @@ Status Trainer::compare_replicas() {
 
 // Whether the run ends before the next step, as asked: in all processes at the same step.
 Result<bool> Trainer::must_stop() {
-  ASSIGN_OR_RETURN(const bool stop, peers_.stop_at(step_, environment_.stop_requested()));
+  ASSIGN_OR_RETURN(const bool stop,
+                   peers_.agree_on_step("stop", step_, environment_.stop_requested()));
   return stop && step_ < config_.training.steps;
+}
+
+Status Trainer::look_for_ends() {
+  ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
+  if (!environment_.regroup_requested) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool regroup,
+                   peers_.agree_on_step("regroup", step_, environment_.regroup_requested()));
+  outcome_.regroup = regroup && !outcome_.stopped && step_ < config_.training.steps;
+  if (outcome_.regroup) log_info("after step ", step_, ": a process has come, and joins");
+  return absl::OkStatus();
+}
+
+void Trainer::finish_saves() {
+  const Goodput::Scope scope(goodput_, Goodput::kCheckpoint);
+  checkpoints_.finish(metrics_);
+}
+
+void Trainer::report_goodput() {
+  if (outcome_.regroup) return;
+  const auto seconds = goodput_.seconds();
+  GoodputMetrics metrics{.step = step_, .wall_seconds = goodput_.wall_seconds(), .seconds = {}};
+  for (int i = 0; i < Goodput::kKinds; ++i) {
+    const std::string_view kind = Goodput::name(static_cast<Goodput::Kind>(i));
+    metrics.seconds.push_back({std::string(kind), seconds[i]});
+  }
+  metrics_.goodput(metrics);
+  log_info("time: ", to_text(seconds));
 }
 
 Result<TrainOutcome> Trainer::run() {
@@ -651,16 +700,21 @@ Result<TrainOutcome> Trainer::run() {
     outcome_.validation_loss = validation_loss_;
   }
   first_step_ = step_;
-  ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
+  RETURN_IF_ERROR(look_for_ends());
+  goodput_.enter(Goodput::kTraining);
   const Status status = name_guard(train_on());
   if (!status.ok()) {
     save_after(status);
     return status;
   }
-  checkpoints_.finish(metrics_);
+  finish_saves();
+  // Who is left behind by one that died in the end would begin anew alone.
+  if (environment_.all_processes > 0)
+    RETURN_IF_ERROR(peers_.agree("ending the run", absl::OkStatus()));
   // What is near is of use only until there is a durable one.
-  if (local_tier_ && !outcome_.stopped && checkpoints_.is_durable(step_))
+  if (local_tier_ && !outcome_.stopped && !outcome_.regroup && checkpoints_.is_durable(step_))
     RETURN_IF_ERROR(local_tier_->discard());
+  report_goodput();
   metrics_.finish();
   log_transfers();
   outcome_.step = step_;
@@ -722,11 +776,12 @@ class Attached {
 };
 
 Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironment& environment,
-                                    Peers& peers) {
+                                    Peers& peers, Goodput& goodput) {
   // Before the devices, whose clients would wait for each other with other options.
   RETURN_IF_ERROR(check_same_settings(config, peers));
   // What a recipe asks of model, mesh and devices that cannot be: before anything is made.
-  ASSIGN_OR_RETURN(Session session, Session::open(config, peers.group()));
+  ASSIGN_OR_RETURN(Session session,
+                   Session::open(config, peers.group(), environment.all_processes));
   const pjrt::Client& client = session.runtime->client();
   RETURN_IF_ERROR(check_offloading(config.training, client.platform_name()));
   std::optional<RunLock> lock;
@@ -752,7 +807,7 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
   if (!vocabulary.ok()) return usage_error(vocabulary);
   ASSIGN_OR_RETURN(const std::vector<int64_t> rows, rows_of_this_process(session));
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, stores, rows));
-  Trainer trainer(std::move(session), std::move(data), environment, peers);
+  Trainer trainer(std::move(session), std::move(data), environment, peers, goodput);
   const Attached attached(environment.watch, client);
   RETURN_IF_ERROR(trainer.prepare());
   // Only now: a config that the run's state does not fit must leave the run's own in place.
@@ -766,7 +821,9 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
 Result<TrainOutcome> train(const RunConfig& config, const TrainEnvironment& environment) {
   Peers alone;
   Peers& peers = environment.peers != nullptr ? *environment.peers : alone;
-  return train_together(config, environment, peers);
+  Goodput from_now(environment.clock);
+  Goodput& goodput = environment.goodput != nullptr ? *environment.goodput : from_now;
+  return train_together(config, environment, peers, goodput);
 }
 
 }  // namespace tessera

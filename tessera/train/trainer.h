@@ -14,6 +14,7 @@
 #include "tessera/live/member_watch.h"
 #include "tessera/runtime/jit.h"
 #include "tessera/train/feed.h"
+#include "tessera/train/goodput.h"
 #include "tessera/train/local_tier.h"
 #include "tessera/train/metrics.h"
 #include "tessera/train/peers.h"
@@ -36,11 +37,20 @@ struct TrainEnvironment {
   PeerNetwork network = {};
   /// Hears of the devices' client while it is there; may be null.
   MemberWatch* watch = nullptr;
+  /// How many processes the recipe counts on, where fewer may do; 0: it counts on `peers`.
+  int all_processes = 0;
+  /// Counts what time goes into; null: from the call on.
+  Goodput* goodput = nullptr;
+  /// Polled between steps: true saves and leaves, for other processes to be counted in.
+  std::function<bool()> regroup_requested = nullptr;
+  /// Told of each step that is complete.
+  std::function<void(int64_t)> on_step = [](int64_t) {};
 };
 
 struct TrainOutcome {
   int64_t step = 0;                       ///< updates made in all
   bool stopped = false;                   ///< before the last step, because that was asked for
+  bool regroup = false;                   ///< the same, to go on with other processes
   std::optional<double> validation_loss;  ///< the last one
   bool reached_target = false;            ///< ended early, at training.target_eval_loss
   Status save_failure;                    ///< the first save that failed; the run went on

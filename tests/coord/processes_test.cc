@@ -314,7 +314,7 @@ TEST_F(Processes, AreKilledWhenTheyDoNotStopInTime) {
 
 TEST_F(Processes, AreStartedAgainAllTogether) {
   const auto launch = tessera(
-      {"launch", "--processes=2", "--max-restarts=2", "--", "sh", "-c",
+      {"launch", "--processes=2", "--on-failure=restart", "--max-restarts=2", "--", "sh", "-c",
        "echo start $TESSERA_PROCESS_ID/$TESSERA_RESTART; "
        "if [ $TESSERA_PROCESS_ID = 1 ] && [ $TESSERA_RESTART != 2 ]; then exit 5; fi; sleep 0.3"});
   EXPECT_EQ(launch->wait(), 0) << launch->output();
@@ -322,13 +322,14 @@ TEST_F(Processes, AreStartedAgainAllTogether) {
   for (const char* start : {"1/0", "1/1", "0/2", "1/2"}) {
     EXPECT_THAT(launch->output(), HasSubstr(str_cat("start ", start)));
   }
-  const auto too_often = tessera({"launch", "--max-restarts=1", "--", "sh", "-c", "exit 5"});
+  const auto too_often =
+      tessera({"launch", "--on-failure=restart", "--max-restarts=1", "--", "sh", "-c", "exit 5"});
   EXPECT_EQ(too_often->wait(), 5);
 }
 
 TEST_F(Processes, AreStartedAgainOneByOneWhereTheyMayComeBack) {
   const auto launch =
-      tessera({"launch", "--processes=2", "--max-restarts=1", "--recoverable",
+      tessera({"launch", "--processes=2", "--max-restarts=1", "--on-failure=elastic",
                "--heartbeat-timeout-s=4", "--", "sh", "-c",
                "echo start $TESSERA_PROCESS_ID/$TESSERA_RESTART; "
                "if [ $TESSERA_PROCESS_ID/$TESSERA_RESTART = 1/0 ]; then exit 5; fi; sleep 0.3"});

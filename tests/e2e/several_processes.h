@@ -30,16 +30,18 @@ inline Ended launch(const Workspace& workspace, int processes, const Settings& s
 /// The same, and kills one of the processes, found by what the launcher put into its environment,
 /// as soon as a condition of the shell holds.
 inline Ended launch_and_kill(const Workspace& workspace, int processes, const Settings& settings,
-                             int victim, const std::string& condition) {
+                             int victim, const std::string& condition,
+                             const std::string& options = "", const std::string& signal = "KILL") {
   workspace.write("kill.sh", "until " + condition + R"sh(; do sleep 0.1; done
     for environment in $(grep -ls "^TESSERA_PROCESS_ID=)sh" +
                                  std::to_string(victim) + R"sh(" -z /proc/[0-9]*/environ); do
       process=$(dirname "$environment")
-      [ "$(readlink "$process/cwd")" = "$PWD" ] && kill -KILL "${process#/proc/}"
+      [ "$(readlink "$process/cwd")" = "$PWD" ] && kill -)sh" +
+                                 signal + R"sh( "${process#/proc/}"
     done
     true)sh");
   std::string command = "timeout 120 sh kill.sh & \"$tessera\" launch --processes " +
-                        std::to_string(processes) + " -- train recipe.yaml";
+                        std::to_string(processes) + " " + options + " -- train recipe.yaml";
   for (const std::string& setting : settings) command += " '" + setting + "'";
   return workspace.shell(command);
 }
