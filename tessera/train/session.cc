@@ -22,8 +22,9 @@ Status check_params(const LanguageModel& model, const RunConfig& config, const L
     return !axis.path.starts_with("params.");  // moments lie as their parameters do
   });
   if (config.mesh.strict_sharding) RETURN_IF_ERROR(check_strict_sharding(unused));
+  RETURN_IF_ERROR(check_sharding_tolerance(state, layout, config.mesh.sharding_tolerance));
   for (const UnusedAxis& axis : unused) log_warning(to_string(axis));
-  return check_sharding_tolerance(state, layout, config.mesh.sharding_tolerance);
+  return absl::OkStatus();
 }
 
 /// Lays the mesh over the slices and resolves the config's.

@@ -151,7 +151,7 @@ TEST_F(FaultTolerance, WhoFailsAgainAndAgainIsLeftOut) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("process 3 has failed 2 times in a row: going on without it"),
-                    HasSubstr("starting all 3 again"), HasSubstr("mesh fsdp=3"),
+                    HasSubstr("starting all 3 again"), HasSubstr("mesh data=3"),
                     HasSubstr("done: 60 steps")));
 }
 
