@@ -17,8 +17,8 @@ const Clock& real_clock() {
 
 std::shared_ptr<LaunchOrder> make_launch_order(const pjrt::ProcessGroup& group,
                                                const std::shared_ptr<const pjrt::Client>& client) {
-  // All processes make their runtimes in one order, so a count tells apart the keys of several; where
-  // one may have made fewer, the keys are of this one alone.
+  // All processes make their runtimes in one order, so a count tells apart the keys of several;
+  // where one may have made fewer, the keys are of this one alone.
   static std::atomic<int> runtimes = 0;
   // To the plugin the others count as dead then, so that nothing waits for them any longer.
   const auto abort = [weak = std::weak_ptr(client), group] {
@@ -31,12 +31,12 @@ std::shared_ptr<LaunchOrder> make_launch_order(const pjrt::ProcessGroup& group,
     if (!told.ok())
       log_warning("what waits for other processes goes on waiting: ", from_absl(told.message()));
   };
-  return std::make_shared<LaunchOrder>(
-      LaunchOrderOptions{.process = group.process,
-                         .processes = group.processes,
-                         .key_values = group.key_values,
-                         .name = str_cat("launch_order/", group.own_key_values ? 0 : runtimes++, "/"),
-                         .abort = abort});
+  return std::make_shared<LaunchOrder>(LaunchOrderOptions{
+      .process = group.process,
+      .processes = group.processes,
+      .key_values = group.key_values,
+      .name = str_cat("launch_order/", group.own_key_values ? 0 : runtimes++, "/"),
+      .abort = abort});
 }
 
 }  // namespace

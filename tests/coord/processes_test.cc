@@ -314,7 +314,8 @@ TEST_F(Processes, AreKilledWhenTheyDoNotStopInTime) {
 
 TEST_F(Processes, AreStartedAgainAllTogether) {
   const auto launch = tessera(
-      {"launch", "--processes=2", "--on-failure=restart", "--max-restarts=2", "--", "sh", "-c",
+      {"launch", "--processes=2", "--on-failure=restart", "--min-processes=2", "--max-restarts=2",
+       "--", "sh", "-c",
        "echo start $TESSERA_PROCESS_ID/$TESSERA_RESTART; "
        "if [ $TESSERA_PROCESS_ID = 1 ] && [ $TESSERA_RESTART != 2 ]; then exit 5; fi; sleep 0.3"});
   EXPECT_EQ(launch->wait(), 0) << launch->output();

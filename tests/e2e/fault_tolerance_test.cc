@@ -101,8 +101,9 @@ std::string dies(const std::string& again) {
 }
 
 TEST_F(FaultTolerance, WhoComesLaterJoinsAfterTheNextStep) {
-  // The others do not wait for it.
-  workspace_.write("dies.sh", dies("sleep 6"));
+  // It comes back only when the others train without it.
+  workspace_.write("dies.sh", dies("until grep -qs 'mesh fsdp=2' run/logs/process-0.log; do\n"
+                                   "sleep 0.1; done"));
   bool joins = false, are_four = false;
   const Ended ended = workspace_.run(
       join({"launch", "--processes=4", "--on-failure=elastic", "--", "sh", "dies.sh", "train",
