@@ -1,6 +1,6 @@
 // Goes on when processes die and come back: fits y = a x to y = 10 x on all devices of several
 // processes, each a slice of the batch. A process that was started again gets `a` and the step from
-// one that lives. To be started by `tessera launch --recoverable` (docs/live_devices.md):
+// one that lives. To be started by `tessera launch --on-failure elastic` (docs/live_devices.md):
 //
 //   example_live_devices PLUGIN [PROCESS STEP]     that process is killed, once, in the midst of
 //                                                  that step
@@ -197,7 +197,7 @@ Status run(const std::string& plugin, int dies, int64_t dies_at) {
   const coord::Surroundings surroundings = coord::real_surroundings();
   RETURN_IF_ERROR(config.fill_from(surroundings.environment));
   ASSIGN_OR_RETURN(const auto spec, coord::find_cluster(config, surroundings));
-  if (!spec) return failed_precondition("start this by tessera launch --recoverable");
+  if (!spec) return failed_precondition("start this by tessera launch --on-failure elastic");
   PosixFileSystem files;
   RealClock clock;
   MemberWatch watch;  // outlives the membership, whose threads use it

@@ -79,7 +79,7 @@ Status LiveDevices::check_and_list() {
   if (!coordinator_.recoverable()) {
     return failed_precondition(
         "live devices: to the coordinator the death of one process is that of all: start it with "
-        "--recoverable");
+        "--recoverable, or by tessera launch --on-failure elastic");
   }
   std::set<int> of_client, of_list;
   for (const pjrt::Device& device : runtime_.client().devices())
