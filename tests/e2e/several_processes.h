@@ -40,7 +40,7 @@ inline Ended launch_and_kill(const Workspace& workspace, int processes, const Se
                                  signal + R"sh( "${process#/proc/}"
     done
     true)sh");
-  std::string command = "timeout 120 sh kill.sh & \"$tessera\" launch --processes " +
+  std::string command = "timeout 250 sh kill.sh & \"$tessera\" launch --processes " +
                         std::to_string(processes) + " " + options + " -- train recipe.yaml";
   for (const std::string& setting : settings) command += " '" + setting + "'";
   return workspace.shell(command);
