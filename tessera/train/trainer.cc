@@ -676,7 +676,7 @@ void Trainer::finish_saves() {
 }
 
 void Trainer::report_goodput() {
-  if (outcome_.regroup) return;
+  if (outcome_.regroup || step_ == first_step_) return;  // a run that was complete adds nothing
   const auto seconds = goodput_.seconds();
   GoodputMetrics metrics{.step = step_, .wall_seconds = goodput_.wall_seconds(), .seconds = {}};
   for (int i = 0; i < Goodput::kKinds; ++i) {
