@@ -20,11 +20,13 @@ std::vector<ProcessId> sorted(std::vector<ProcessId> processes) {
 }  // namespace
 
 GroupClient::GroupClient(Client& client, Members& members, const LiveSet& set,
-                         std::vector<ProcessId> processes, const std::string& name)
+                         std::vector<ProcessId> processes, const std::string& name,
+                         std::function<void(const GroupClient&)> on_failure)
     : client_(client),
       members_(members),
       processes_(sorted(std::move(processes))),
-      prefix_(str_cat("tessera/group/", set.round, "/", name, "/")) {
+      prefix_(str_cat("tessera/group/", set.round, "/", name, "/")),
+      on_failure_(std::move(on_failure)) {
   rank_ = rank_of({client.process(), client.incarnation()});
   CHECK_MSG(rank_ >= 0, "a group holds the process that makes it");
   subscription_ = std::make_unique<Members::Subscription>(
@@ -32,15 +34,17 @@ GroupClient::GroupClient(Client& client, Members& members, const LiveSet& set,
   look();  // what came before
 }
 
-GroupClient::~GroupClient() { subscription_ = nullptr; }
-
 void GroupClient::look() {
-  const std::lock_guard lock(mutex_);
-  for (const ProcessId& id : processes_) {
-    if (!failure_.ok()) break;
-    failure_ = members_.gone(id);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const ProcessId& id : processes_) {
+      if (!failure_.ok()) break;
+      failure_ = members_.gone(id);
+    }
   }
-  if (!failure_.ok()) changed_.notify_all();
+  if (failure().ok()) return;
+  changed_.notify_all();
+  on_failure_(*this);
 }
 
 Status GroupClient::failure() const {

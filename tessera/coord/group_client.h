@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,16 +23,15 @@ class GroupClient final : public Client {
  public:
   /// `processes` of `set`, this one among them; every one of them makes the same group. Two groups
   /// of one live set need two names. `client` and `members`, which hears of its changes, outlive
-  /// this.
-  GroupClient(Client& client, Members& members, const LiveSet& set,
-              std::vector<ProcessId> processes, const std::string& name);
-  ~GroupClient() override;
+  /// this. `on_failure` is told of the group's end, perhaps more than once and from any thread.
+  GroupClient(
+      Client& client, Members& members, const LiveSet& set, std::vector<ProcessId> processes,
+      const std::string& name,
+      std::function<void(const GroupClient&)> on_failure = [](const GroupClient&) {});
 
   const std::vector<ProcessId>& members() const { return processes_; }
   /// Why the group has ended; OK while it has not.
   Status failure() const override;
-  /// Looks anew whether it has ended, which it also does by itself after each change.
-  void look();
   /// The same, once it has or `timeout` is over.
   Status wait_for_failure(absl::Duration timeout) const;
 
@@ -68,11 +68,13 @@ class GroupClient final : public Client {
   int rank_of(const ProcessId& id) const;  // -1: not here
   /// The group's failure before what a call has met because of it.
   Status explained(const Status& status) const;
+  void look();
 
   Client& client_;
   Members& members_;
   const std::vector<ProcessId> processes_;
   const std::string prefix_;
+  const std::function<void(const GroupClient&)> on_failure_;
   int rank_ = 0;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

@@ -88,27 +88,23 @@ ffi::Error backward(ffi::AnyBuffer q, ffi::AnyBuffer k, ffi::AnyBuffer v, Intege
   });
 }
 
-XLA_FFI_DEFINE_HANDLER(kForward, forward,
-                       ffi::Ffi::Bind()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
-                           .Ret<ffi::AnyBuffer>()
-                           .Ret<Floats>()
-                           .Attr<int64_t>("threads"));
+// What both directions begin with: q, k, v, places, segments.
+auto bind_operands() {
+  return ffi::Ffi::Bind()
+      .Arg<ffi::AnyBuffer>()
+      .Arg<ffi::AnyBuffer>()
+      .Arg<ffi::AnyBuffer>()
+      .Arg<Integers>()
+      .Arg<Integers>()
+      .Arg<Integers>()
+      .Arg<Integers>();
+}
+
+XLA_FFI_DEFINE_HANDLER(
+    kForward, forward,
+    bind_operands().Ret<ffi::AnyBuffer>().Ret<Floats>().Attr<int64_t>("threads"));
 XLA_FFI_DEFINE_HANDLER(kBackward, backward,
-                       ffi::Ffi::Bind()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<ffi::AnyBuffer>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
-                           .Arg<Integers>()
+                       bind_operands()
                            .Arg<ffi::AnyBuffer>()
                            .Arg<Floats>()
                            .Arg<ffi::AnyBuffer>()

@@ -28,15 +28,15 @@ bool may_follow(const Status& error) {
 }  // namespace
 
 std::string error_to_text(const Status& error) {
-  return str_cat(static_cast<int>(error.code()), " ",
-                 std::string(from_absl(error.message())).substr(0, kLongest));
+  return str_cat(static_cast<int>(error.code()), " ", from_absl(error.message()));
 }
 
 Status error_from_text(const std::string& text) {
   char* end = nullptr;
   const long code = std::strtol(text.c_str(), &end, 10);
   if (code < 1 || code > 16 || *end != ' ') return internal_error("an error without words");
-  return Status(static_cast<absl::StatusCode>(code), end + 1);
+  const auto message = static_cast<size_t>(end + 1 - text.c_str());
+  return Status(static_cast<absl::StatusCode>(code), text.substr(message));
 }
 
 SharedErrors::SharedErrors(coord::Client& client, std::function<void()> on_error)
@@ -68,7 +68,8 @@ Status SharedErrors::end(const Status& result) {
   std::ranges::move(std::exchange(keys_, {}), std::back_inserter(older_keys_));
   if (result.ok()) return absl::OkStatus();
   const std::string own = str_cat(errors_key(round), client_.process());
-  RETURN_IF_ERROR(client_.insert(own, error_to_text(result), /*overwrite=*/true));
+  RETURN_IF_ERROR(
+      client_.insert(own, error_to_text(result).substr(0, kLongest), /*overwrite=*/true));
   keys_.push_back(own);
   const Status first = client_.insert(any_key(round), own);
   if (first.ok()) keys_.push_back(any_key(round));

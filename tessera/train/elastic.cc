@@ -65,10 +65,14 @@ class Elastic {
       for (size_t count = set->processes.size();; --count) {
         is_spare = set->processes[count - 1].process < client_.process();
         if (is_spare) break;
+        MemberWatch watch;
+        // Nobody is to wait for anybody of a group that has ended.
         coord::GroupClient group(client_, members_, *set,
                                  {set->processes.begin(), set->processes.begin() + count},
-                                 str_cat(count));
-        auto outcome = train_in(group, *set);
+                                 str_cat(count), [&watch](const coord::GroupClient& ended) {
+                                   watch.fail(ended.process(), ended.processes());
+                                 });
+        auto outcome = train_in(group, watch, *set);
         if (is_does_not_fit(outcome.status()) && count > least) {
           log_warning(from_absl(outcome.status().message()), "; trying it with fewer processes");
           continue;
@@ -130,16 +134,9 @@ class Elastic {
     return std::nullopt;
   }
 
-  Result<TrainOutcome> train_in(coord::GroupClient& group, const coord::LiveSet& set) {
+  Result<TrainOutcome> train_in(coord::GroupClient& group, MemberWatch& watch,
+                                const coord::LiveSet& set) {
     Peers peers(group);
-    MemberWatch watch;
-    const coord::Members::Subscription subscription(
-        members_, [&](const std::vector<coord::MemberChange>&) {
-          // With one of them the group has ended: nobody is to wait for anybody else of it either.
-          group.look();
-          if (!group.failure().ok()) watch.fail(group.process(), group.processes());
-        });
-    if (!group.failure().ok()) watch.fail(group.process(), group.processes());
     options_.on_group(peers);
     TrainEnvironment environment = environment_;
     environment.peers = &peers;

@@ -1,19 +1,12 @@
 #include "tessera/train/elastic_mesh.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tessera {
 namespace {
 
 constexpr char kDoesNotFit[] = "tessera/does-not-fit";
 const std::string kData = "data", kFsdp = "fsdp";
-
-std::vector<int64_t> numbered(int64_t devices) {
-  std::vector<int64_t> ids(static_cast<size_t>(devices));
-  std::iota(ids.begin(), ids.end(), 0);
-  return ids;
-}
 
 /// How many slices all devices may have been: as the recipe says, else one, or ones of the size
 /// that is left of them.
@@ -31,7 +24,9 @@ Result<MeshConfig> resolved_for_all(const RunConfig& config, const Slices& devic
                                     int64_t all_devices) {
   Result<MeshConfig> resolved = internal_error("no slices");
   for (const int64_t count : slice_counts(config.mesh, devices, all_devices)) {
-    ASSIGN_OR_RETURN(const Slices all, even_slices(numbered(all_devices), count));
+    MeshConfig cut = config.mesh;
+    cut.num_slices = count;
+    ASSIGN_OR_RETURN(const Slices all, cut.slices(all_devices));
     resolved = config.mesh.resolved(all);
     if (resolved.ok()) break;
   }

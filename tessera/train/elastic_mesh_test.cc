@@ -19,9 +19,9 @@ std::vector<std::string> fits(std::vector<std::string> overrides, int64_t device
   RunConfig config;
   const Status loaded = load_config(config, "", overrides);
   CHECK_MSG(loaded.ok(), std::string(from_absl(loaded.message())));
-  std::vector<int64_t> ids(static_cast<size_t>(devices));
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int64_t>(i);
-  const Slices present = *even_slices(ids, slices);
+  MeshConfig cut;
+  cut.num_slices = slices;
+  const Slices present = *cut.slices(devices);
   const auto found = fits_for_fewer(config, present, all);
   CHECK_MSG(found.ok(), std::string(from_absl(found.status().message())));
   std::vector<std::string> texts;

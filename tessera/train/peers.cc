@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tessera/coord/shared_values.h"
+#include "tessera/live/shared_errors.h"
 
 namespace tessera {
 namespace {
@@ -46,16 +47,13 @@ void Peers::give_up(const Status& why) {
 
 Status Peers::agree(const std::string& what, const Status& own) {
   if (alone()) return own;
-  const std::string text =
-      own.ok() ? "" : str_cat(static_cast<int>(own.code()), ":", from_absl(own.message()));
+  const std::string text = own.ok() ? "" : error_to_text(own);
   ASSIGN_OR_RETURN(const auto all,
                    exchange_->gather_texts(text, str_cat("whether ", what, " went well")));
   if (!own.ok()) return own;
   for (const auto& [process, error] : all) {
     if (error.empty()) continue;
-    const size_t colon = error.find(':');
-    return Status(static_cast<absl::StatusCode>(std::stoi(error.substr(0, colon))),
-                  str_cat(what, " failed on process ", process, ": ", error.substr(colon + 1)));
+    return annotate(error_from_text(error), str_cat(what, " failed on process ", process));
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Settings kMesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2", "plugin.devices=4"};
 const Settings kNear = {"training.steps=60",           "checkpoint.interval=1000",
                         "checkpoint.local.interval=5", "checkpoint.local.directory=near",
                         "logging.tensorboard=false",   "logging.interval=10",

@@ -17,7 +17,6 @@ using ::testing::Not;
 
 // Four processes that save to their machines every second step, and to the common disk never; one
 // is killed once two such saves are there.
-const Settings kMesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2", "plugin.devices=4"};
 const Settings kNear = {
     "training.steps=12", "checkpoint.interval=1000", "checkpoint.local.interval=2",
     "checkpoint.local.directory=machine${TESSERA_PROCESS_ID}", "logging.tensorboard=false"};

@@ -12,6 +12,10 @@ namespace tessera::e2e {
 
 using Settings = std::vector<std::string>;
 
+/// Of runs over four devices, whosever they are.
+inline const Settings kMesh = {"ici_data_parallelism=2", "ici_fsdp_parallelism=2",
+                               "plugin.devices=4"};
+
 inline Settings join(Settings settings, const Settings& more) {
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
