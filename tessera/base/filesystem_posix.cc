@@ -210,11 +210,16 @@ FileInfo info_of(std::string name, const struct stat& file) {
 }  // namespace
 
 Result<std::unique_ptr<ReadableFile>> PosixFileSystem::open_file(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK to open a pipe waits for who writes into it, maybe for ever.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return posix_error(path, "open", errno);
   struct stat file {};
   if (::fstat(fd.get(), &file) != 0) return posix_error(path, "open", errno);
   if (S_ISDIR(file.st_mode)) return posix_error(path, "open", EISDIR);
+  if (!S_ISREG(file.st_mode)) {
+    return failed_precondition(path, ": cannot open: is a pipe or a device, and what is read here ",
+                               "must be a file: write it into one");
+  }
   return std::make_unique<PosixReadableFile>(path, fd.release(), file.st_size);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tessera/base/faulty_filesystem.h"
@@ -11,6 +12,7 @@
 namespace tessera {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class FileSystemTest : public ::testing::Test {
@@ -177,6 +179,13 @@ TEST_F(FileSystemTest, PowerLossTakesWhatWasNotSynced) {
   EXPECT_FALSE(disk_.exists(path("e"))) << "the rename was not synced";
   EXPECT_EQ(*disk_.read_file(path("d/kept")), "kept");
   EXPECT_FALSE(disk_.exists(path("d/unnamed")));
+}
+
+TEST_F(FileSystemTest, APipeIsNoFileAndIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const Status status = disk_.read_file(path("pipe")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path("pipe")), HasSubstr("a pipe")));
 }
 
 }  // namespace

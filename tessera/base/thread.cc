@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <system_error>
+
 #include "tessera/base/strings.h"
 
 namespace tessera {
@@ -25,7 +27,14 @@ void Thread::join() {
 ThreadPool::ThreadPool(const std::string& name, size_t threads, size_t queue_capacity)
     : tasks_(queue_capacity) {
   threads_.reserve(threads);
-  for (size_t i = 0; i < threads; ++i) threads_.emplace_back(str_cat(name, i), [this] { work(); });
+  for (size_t i = 0; i < threads; ++i) {
+    try {
+      threads_.emplace_back(str_cat(name, i), [this] { work(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      break;  // the system gives no more; those that run do all of the work
+    }
+  }
 }
 
 ThreadPool::~ThreadPool() {

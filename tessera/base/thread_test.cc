@@ -4,7 +4,10 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <numeric>
+
+#include "tessera/base/thread_testing.h"
 
 namespace tessera {
 namespace {
@@ -87,6 +90,19 @@ TEST(ParallelFor, CallsTheBodyOnceForEachIndex) {
   parallel_for(pool, calls.size(), [&](size_t i) { ++calls[i]; });
   for (const auto& count : calls) EXPECT_EQ(count, 1);
   parallel_for(pool, 0, [](size_t) { FAIL(); });
+}
+
+TEST(ThreadPool, GoesOnWithAsManyThreadsAsTheSystemGives) {
+  if (!can_limit_threads()) GTEST_SKIP() << "a sanitizer needs all of the address space";
+  const auto work = [] {
+    limit_threads();
+    std::atomic<int> done = 0;
+    ThreadPool pool("pool", 256, 8);
+    for (int i = 0; i < 100; ++i) pool.submit([&] { ++done; });
+    pool.wait();
+    std::_Exit(pool.size() < 256 && done == 100 ? 0 : 1);
+  };
+  EXPECT_EXIT(work(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -20,6 +20,9 @@ Result<Json> parse(const RawDocument& raw, std::string* reason) {
   } catch (const nlohmann::json::parse_error& error) {
     return bad(reason, "not valid JSON", raw, "not valid JSON at byte ", error.byte,
                raw.kind == RawKind::kJsonLine ? " of the line" : " of the value");
+  } catch (const nlohmann::json::out_of_range&) {  // its text repeats all of the number's digits
+    return bad(reason, "not valid JSON", raw,
+               "holds a number larger than any that a double can be");
   }
 }
 

@@ -9,7 +9,8 @@
 namespace tessera {
 
 /// A file mapped into memory, read only. Move-only; any thread may read. The file must not be cut
-/// short while it is mapped: reading past its new end would end the process.
+/// short while it is mapped: to read past its new end ends the process, with exit code 1 and a
+/// message that names it.
 class MappedFile {
  public:
   /// NOT_FOUND, PERMISSION_DENIED or INTERNAL, naming the path. An empty file is mapped as no

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,12 @@ class OrderedWorkers {
   explicit OrderedWorkers(Options options) : options_(std::move(options)), slots_(options_.ahead) {
     CHECK(options_.workers >= 1 && options_.ahead >= 1);
     for (int i = 0; i < options_.workers; ++i) {
-      threads_.emplace_back(str_cat(options_.name, "-", i), [this] { work(); });
+      try {
+        threads_.emplace_back(str_cat(options_.name, "-", i), [this] { work(); });
+      } catch (const std::system_error&) {
+        if (threads_.empty()) throw;
+        break;  // the system gives no more; those that run do all of the work
+      }
     }
   }
 

@@ -41,6 +41,12 @@ Status check(const TokenStoreManifest& manifest) {
   if (manifest.tokens < 1 || manifest.documents < 1 || manifest.vocab_size < 1) {
     return data_loss("tokens, documents and vocab_size must be positive");
   }
+  // Their files' sizes are numbers, too.
+  constexpr int64_t kMost = int64_t{1} << 56;
+  if (manifest.tokens > kMost || manifest.documents > kMost) {
+    return data_loss("tokens is ", manifest.tokens, " and documents is ", manifest.documents,
+                     ", more than any disk holds");
+  }
   for (const std::string_view name : {kTokensFile, kDocumentsFile}) {
     if (!manifest.files.contains(std::string(name))) return data_loss("no entry for ", name);
   }
@@ -74,7 +80,7 @@ std::string TokenStoreManifest::to_text() const {
   for (const auto& [name, file] : files) {
     json["files"][name] = {{"bytes", file.size_bytes}, {"crc32c", file.crc32c}};
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Result<TokenStoreManifest> parse_manifest(std::string_view text, std::string_view source) {

@@ -1,6 +1,8 @@
 #include "tessera/data/token_store.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -232,6 +234,26 @@ TEST_F(TokenStoreTest, AFullDiskIsAnErrorAndLeavesNothing) {
   const Status status = write_golden(faulty, folder_);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_F(TokenStoreTest, APipeInPlaceOfAFileIsNotWaitedFor) {
+  make_store(folder_, {{1, 2}, {3}});
+  for (const std::string_view name : {kTokensFile, kManifestFile}) {
+    const std::string path = join_path(folder_, name);
+    ASSERT_EQ(std::remove(path.c_str()), 0);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(std::string(TokenStore::open(folder_).status().message()), HasSubstr(path));
+  }
+}
+
+TEST_F(TokenStoreTest, OneThatIsCutShortWhileItIsReadIsNamed) {
+  const auto store = make_store(folder_, {std::vector<int32_t>(10'000, 7)});
+  const std::string path = join_path(folder_, kTokensFile);
+  const auto read_all = [&] {
+    ASSERT_EQ(truncate(path.c_str(), 0), 0);
+    EXPECT_TRUE(store->document(0).ok());
+  };
+  EXPECT_EXIT(read_all(), testing::ExitedWithCode(1), "tokens.bin was cut short");
 }
 
 }  // namespace
