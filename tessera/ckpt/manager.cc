@@ -251,7 +251,20 @@ Status CheckpointManager::remove(int64_t step) const {
   return files_.remove_tree(deleted);
 }
 
+Status CheckpointManager::lock() const {
+  const std::lock_guard guard(mutex_);
+  if (lock_ || !files_.renames_folders(directory_)) return absl::OkStatus();
+  RETURN_IF_ERROR(files_.create_dirs(directory_));
+  auto lock = FolderLock::take(directory_, "run.lock");
+  if (lock.ok()) lock_.emplace(*std::move(lock));
+  if (!absl::IsAlreadyExists(lock.status())) return lock.status();
+  return failed_precondition(directory_, " is in use: ", lock.status().message(),
+                             " saves checkpoints into it; wait for its end, or choose another "
+                             "folder");
+}
+
 Result<std::vector<std::string>> CheckpointManager::clean() const {
+  RETURN_IF_ERROR(lock());
   ASSIGN_OR_RETURN(const Folders found, folders());
   std::vector<std::string> removed;
   for (const FileInfo& entry : found.leftovers) {
@@ -285,7 +298,7 @@ Result<std::vector<int64_t>> CheckpointManager::surplus() const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, list());
   const std::vector<int64_t> best =
       retention_.keep_best > 0 ? best_of(steps) : std::vector<int64_t>();
-  int good = 0;
+  int64_t good = 0;
   for (size_t i = steps.size(); i-- > 0;) {
     const int64_t step = steps[i];
     if (good < retention_.keep_last) {

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/base/filesystem.h"
+#include "tessera/base/folder_lock.h"
 #include "tessera/base/thread.h"
 #include "tessera/ckpt/reader.h"
 #include "tessera/ckpt/writer.h"
@@ -24,9 +26,9 @@ enum class CheckDepth {
 
 /// Which checkpoints stay. The newest good one always does.
 struct RetentionPolicy {
-  int keep_last = 0;             // the newest good ones; 0 keeps all
+  int64_t keep_last = 0;         // the newest good ones; 0 keeps all
   int64_t keep_every_steps = 0;  // and those at multiples of this; 0 keeps none for that
-  int keep_best = 0;             // and the best by a metric; 0 keeps none for that
+  int64_t keep_best = 0;         // and the best by a metric; 0 keeps none for that
   /// Among a manifest's metrics; less is better. A checkpoint without it is worse than all with it,
   /// of equal ones the newer is the better.
   std::string best_metric = "eval_loss";
@@ -89,7 +91,9 @@ class CheckpointManager {
                                                   CheckpointWriter::Options options = {}) const;
 
   /// Removes what runs that died left: folders never committed, and those half removed. When a run
-  /// starts, and no save is under way. Returns their names.
+  /// starts, and no save is under way. Returns their names. From then on, as long as this lives,
+  /// another process's clean() of the folder, which it makes where it is missing, is
+  /// FAILED_PRECONDITION: it would remove what is being saved. Object stores have no locks.
   Result<std::vector<std::string>> clean() const;
   /// Removes the checkpoints that the retention policy does not keep, once the newest kept one has
   /// been read and found good. Each is first renamed to <step>.deleted, or in an object store
@@ -125,11 +129,14 @@ class CheckpointManager {
   /// The steps among `candidates`, ascending, that keep_best keeps.
   std::vector<int64_t> best_of(std::span<const int64_t> candidates) const;
   std::string hint(int64_t damaged_step) const;
+  Status lock() const;
 
   FileSystem& files_;
   const std::string directory_;
   const RetentionPolicy retention_;
   const std::unique_ptr<ThreadPool> pool_;
+  mutable std::mutex mutex_;
+  mutable std::optional<FolderLock> lock_;  // guarded by mutex_
 };
 
 /// CheckpointManager::read_latest() over several folders of one run's checkpoints: the newest of

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tessera/ckpt/sample_state.h"
 #include "tessera/ckpt/testing.h"
 
@@ -331,6 +333,38 @@ TEST_F(ManagerTest, PoliciesThatMakeNoSenseAreRefused) {
   EXPECT_THAT(message(RetentionPolicy{.keep_last = -1}.validate()), HasSubstr("keep_last is -1"));
   EXPECT_THAT(message(RetentionPolicy{.keep_every_steps = -5}.validate()), HasSubstr("-5"));
   EXPECT_THAT(message(RetentionPolicy{.keep_best = -2}.validate()), HasSubstr("keep_best is -2"));
+}
+
+// Else a second run, or `checkpoint prune`, would take what is being saved for left by the dead.
+TEST_F(ManagerTest, WhoCleansKeepsOthersOutAsLongAsItLives) {
+  save(10);
+  {
+    const CheckpointManager run = manager();
+    ASSERT_TRUE(run.clean().ok());
+    EXPECT_TRUE(run.clean().ok());
+    ASSERT_TRUE(disk_.create_dir(path("20.tmp")).ok());
+    // However the folder is called.
+    const std::string link = path("link");
+    std::filesystem::create_directory_symlink(root_, link);
+    for (const std::string& folder : {root_, root_ + "/", root_ + "/.", link}) {
+      const Status status = CheckpointManager(disk_, folder).clean().status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_THAT(message(status),
+                  AllOf(HasSubstr(folder + " is in use: process "), HasSubstr("wait for its end")));
+    }
+    EXPECT_TRUE(disk_.exists(path("20.tmp")));
+    EXPECT_THAT(*manager().list(), ElementsAre(10)) << "to look is not to touch";
+  }
+  EXPECT_THAT(*manager().clean(), ElementsAre("20.tmp"));
+}
+
+// As an int 2^31 is negative, and 2^32 is 0.
+TEST_F(ManagerTest, KeepsHoweverManyAreAskedFor) {
+  for (const int64_t step : {10, 20, 30}) save(step);
+  for (const int64_t many : {int64_t{3}, int64_t{1} << 31, int64_t{1} << 32, INT64_MAX}) {
+    EXPECT_THAT(*manager({.keep_last = many}).surplus(), IsEmpty()) << many;
+  }
+  EXPECT_THAT(*manager({.keep_last = 1}).surplus(), ElementsAre(20, 10));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class CheckpointLs : public Command {
         .details =
             "RUN is a run's output directory, or the folder of its checkpoints (s3:// too). Looks "
             "at manifests and file sizes; `checkpoint verify` reads every byte. Exits 1 when a "
-            "checkpoint is damaged.",
+            "checkpoint is damaged or cannot be read.",
         .min_operands = 1,
         .max_operands = 1};
   }
@@ -66,8 +66,10 @@ class CheckpointLs : public Command {
     const Result<std::unique_ptr<CheckpointReader>> reader = manager.open(step);
     if (!state.ok() || !reader.ok()) {
       const Status& why = state.ok() ? reader.status() : state;
-      table.add(
-          {str_cat("step ", step), "damaged:", "", std::string(from_absl(why.message())), "", ""});
+      // Else it cannot be read by this program or this user, which says nothing against it.
+      const bool is_damaged = absl::IsDataLoss(why) || absl::IsNotFound(why);
+      table.add({str_cat("step ", step), is_damaged ? "damaged:" : "not read:", "",
+                 std::string(from_absl(why.message())), "", ""});
       return false;
     }
     const Manifest& manifest = (*reader)->manifest();

@@ -3,7 +3,6 @@
 #include "tessera/cli/checkpoint_commands.h"
 #include "tessera/cli/checkpoint_folder.h"
 #include "tessera/storage/any_filesystem.h"
-#include "tessera/train/run_lock.h"
 
 namespace tessera::cli {
 namespace {
@@ -41,22 +40,15 @@ class CheckpointPrune : public Command {
     AnyFileSystem files;
     ASSIGN_OR_RETURN(const std::string folder, checkpoint_folder(files, invocation.operands[0]));
     const CheckpointManager manager(files, folder,
-                                    {.keep_last = static_cast<int>(*keep_),
+                                    {.keep_last = *keep_,
                                      .keep_every_steps = keep_every_steps_,
-                                     .keep_best = static_cast<int>(keep_best_),
+                                     .keep_best = keep_best_,
                                      .best_metric = best_metric_});
     if (dry_run_) {
       ASSIGN_OR_RETURN(const std::vector<int64_t> steps, manager.surplus());
       return report(invocation, "would remove", steps, manager);
     }
-    // A run holds the lock of its output directory, which is around its checkpoints/. A store has
-    // no locks.
-    std::optional<RunLock> lock;
-    if (!is_s3_path(folder)) {
-      ASSIGN_OR_RETURN(RunLock taken, RunLock::take(parent_path(folder)));
-      lock.emplace(std::move(taken));
-    }
-    RETURN_IF_ERROR(manager.clean().status());
+    RETURN_IF_ERROR(manager.clean().status());  // and keeps runs out meanwhile
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, manager.prune());
     return report(invocation, "removed", steps, manager);
   }

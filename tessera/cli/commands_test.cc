@@ -240,6 +240,28 @@ TEST_F(Commands, OldCheckpointsAreRemovedOnceTheNewestIsKnownToBeGood) {
   EXPECT_EQ(run({"checkpoint", "prune", at("run")}).code, 2) << "--keep is not to be guessed";
 }
 
+// Wherever a run saves to, and however that is written.
+TEST_F(Commands, NothingIsRemovedWhereARunSaves) {
+  save_checkpoints({10, 20});
+  ASSERT_TRUE(disk_.rename(at("run/checkpoints"), at("elsewhere")).ok());
+  const CheckpointManager run_under_way(disk_, at("elsewhere"));
+  ASSERT_TRUE(run_under_way.clean().ok());
+  ASSERT_TRUE(disk_.create_dirs(at("elsewhere/30.tmp")).ok());
+  for (const std::string& folder : {at("elsewhere"), at("elsewhere/"), at("elsewhere/.")}) {
+    const Outcome pruned = run({"checkpoint", "prune", folder, "--keep", "1"});
+    EXPECT_EQ(pruned.code, 1);
+    EXPECT_THAT(pruned.err, HasSubstr(folder + " is in use: process "));
+  }
+  EXPECT_TRUE(disk_.exists(at("elsewhere/30.tmp")));
+  EXPECT_TRUE(disk_.exists(at("elsewhere/10")));
+}
+
+TEST_F(Commands, MoreLeastProcessesThanThereAreIsWrongUsage) {
+  const Outcome outcome = run({"launch", "--processes", "2", "--min-processes", "3", "--", "true"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--min-processes is 3, and --processes is 2"));
+}
+
 TEST_F(Commands, AFolderThatIsNotThereIsNamed) {
   for (const char* command : {"ls", "verify", "show", "diff"}) {
     const Outcome outcome = run({"checkpoint", command, at("nowhere")});

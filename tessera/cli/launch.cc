@@ -94,6 +94,11 @@ class LaunchCommand : public Command {
     Status config = mtls.fill_from(coord::real_surroundings().environment);
     if (config.ok()) config = mtls.validate();
     if (!config.ok()) return usage_error(config);
+    if (options_.min_processes > processes_) {
+      return usage_error(invalid_argument("--min-processes is ", options_.min_processes,
+                                          ", and --processes is ", processes_,
+                                          ": at most so many can be left"));
+    }
     options_.command = invocation.operands;
     const std::string word = options_.command[0];
     const std::vector<std::string> own = own_commands();

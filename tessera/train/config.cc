@@ -307,7 +307,7 @@ Status RunConfig::validate() const {
                             " (model.max_sequence_length): use training.sequence_length=",
                             *model.llama.max_sequence_length, " or less");
   }
-  if (!checkpoint.keep && checkpoint.keep_best + checkpoint.keep_every_steps > 0) {
+  if (!checkpoint.keep && (checkpoint.keep_best > 0 || checkpoint.keep_every_steps > 0)) {
     return invalid_argument("checkpoint.",
                             checkpoint.keep_best > 0 ? "keep_best" : "keep_every_steps",
                             " says what to keep besides the newest, but checkpoint.keep is null, "
@@ -388,7 +388,7 @@ Status RunConfig::validate_vocabulary(int64_t tokens) const {
   return invalid_argument("model.vocab_size is ", model.llama.vocab_size, ", but the tokenizer of ",
                           data.store.empty() ? "data.mixture" : data.store, " has ", tokens,
                           " tokens: set model.vocab_size=", tokens,
-                          " or more, or build a smaller store");
+                          " or more, or build a store with fewer");
 }
 
 }  // namespace tessera

@@ -46,7 +46,7 @@ TEST(RunConfig, AVocabularyThatDoesNotFitTheModelSaysWhichSizeWould) {
   EXPECT_EQ(from_absl(config.validate_vocabulary(8193).message()),
             "model.vocab_size is 8192, but the tokenizer of runs/tokens has 8193 tokens: set "
             "model.vocab_size=8193 or "
-            "more, or build a smaller store");
+            "more, or build a store with fewer");
 }
 
 TEST(RunConfig, ASequenceLongerThanTheModelIsMadeForIsAnError) {

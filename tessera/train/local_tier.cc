@@ -99,9 +99,6 @@ Result<std::unique_ptr<LocalTier>> LocalTier::open(const LocalCheckpointConfig& 
   RETURN_IF_ERROR(
       peers.agree("opening checkpoint.local.directory", tier->prepare(config, peers, network)));
   RETURN_IF_ERROR(tier->meet(peers, network));
-  tier->manager_ = std::make_unique<CheckpointManager>(
-      files, tier->own_,
-      RetentionPolicy{.keep_last = static_cast<int>(config.keep), .parts = true});
   CheckpointSaver::Options options{
       .group = peers.alone() ? nullptr : &tier->group_, .spread = true, .refuse_not_finite = true};
   if (config.second_copy && !peers.alone()) {
@@ -115,10 +112,14 @@ Result<std::unique_ptr<LocalTier>> LocalTier::open(const LocalCheckpointConfig& 
 // Alone: what can fail here must not keep the others waiting.
 Status LocalTier::prepare(const LocalCheckpointConfig& config, const Peers& peers,
                           const PeerNetwork& network) {
-  RETURN_IF_ERROR(files_.create_dirs(own_));
+  constexpr std::string_view kKey = "checkpoint.local.directory";
+  RETURN_IF_ERROR(annotate(files_.create_dirs(own_), kKey));
+  manager_ = std::make_unique<CheckpointManager>(
+      files_, own_, RetentionPolicy{.keep_last = config.keep, .parts = true});
+  // First: of a run whose output directory was copied, both copies have the same name.
+  RETURN_IF_ERROR(annotate(manager_->clean().status(), kKey));
   owner_ = random_name();
-  RETURN_IF_ERROR(files_.write_file_atomic(join_path(own_, kOwnerFile), owner_));
-  RETURN_IF_ERROR(CheckpointManager(files_, own_).clean().status());
+  RETURN_IF_ERROR(annotate(files_.write_file_atomic(join_path(own_, kOwnerFile), owner_), kKey));
   ASSIGN_OR_RETURN(index_, index_place(files_, place_));
   if (peers.alone()) return absl::OkStatus();
   std::string host = config.address;

@@ -29,9 +29,9 @@ std::string mesh_json(const Mesh& mesh) {
 }  // namespace
 
 RetentionPolicy retention_policy(const CheckpointConfig& config) {
-  return {.keep_last = static_cast<int>(config.keep.value_or(0)),
+  return {.keep_last = config.keep.value_or(0),
           .keep_every_steps = config.keep_every_steps,
-          .keep_best = static_cast<int>(config.keep_best),
+          .keep_best = config.keep_best,
           .best_metric = config.best_metric};
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
+#include "tessera/base/folder_lock.h"
 #include "tessera/base/status.h"
 
 namespace tessera {
@@ -18,14 +20,10 @@ class RunLock {
   /// Whether `directory` still has the file of a lock: not when it was removed during a run.
   static bool is_in(const std::string& directory);
 
-  RunLock(RunLock&& other) noexcept;
-  RunLock& operator=(RunLock&&) = delete;
-  ~RunLock();
-
  private:
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  explicit RunLock(FolderLock lock) : lock_(std::move(lock)) {}
 
-  int descriptor_;
+  FolderLock lock_;
 };
 
 }  // namespace tessera
