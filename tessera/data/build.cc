@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "tessera/base/usage_error.h"
 #include "tessera/data/build_progress.h"
 #include "tessera/data/encode_corpus.h"
 #include "tessera/data/sentencepiece.h"
@@ -47,29 +48,34 @@ int64_t total_bytes(const std::vector<CorpusFile>& corpus) {
 }
 
 Status validate(const BuildOptions& options) {
-  if (options.output.empty()) return invalid_argument("data build: no output folder is given");
+  if (options.output.empty()) return invalid_argument("no output folder is given");
   const TokenizerOptions& tokenizer = options.tokenizer;
   if (tokenizer.kind == "huggingface") {
     if (tokenizer.model_path.empty()) {
       return invalid_argument(
-          "data build: the tokenizer is \"huggingface\", and no model is given: name the file "
+          "the tokenizer is \"huggingface\", and no model is given: name the file "
           "tokenizer.json that comes with the model");
     }
   } else if (tokenizer.kind != "bytes" && tokenizer.kind != "sentencepiece") {
-    return annotate(unknown_tokenizer(tokenizer.kind), "data build");
+    return unknown_tokenizer(tokenizer.kind);
   } else if (tokenizer.special != SpecialTokenNames()) {
-    return invalid_argument("data build: bos_token, eos_token and pad_token are for the tokenizer ",
+    return invalid_argument("bos_token, eos_token and pad_token are for the tokenizer ",
                             "\"huggingface\", which this one is not: leave them out");
   }
+  if (tokenizer.kind == "bytes" && !tokenizer.model_path.empty()) {
+    return invalid_argument("the tokenizer is \"bytes\", which has no model, and the model ",
+                            tokenizer.model_path, " is given: leave one of them out");
+  }
+  if (options.corpus.chat)
+    RETURN_IF_ERROR(annotate(options.corpus.chat->validate(), "chat_template"));
   // 256 bytes, 4 special tokens, and some characters.
   if (tokenizer.kind == "sentencepiece" && tokenizer.vocab_size < 300) {
-    return invalid_argument("data build: the vocabulary size is ", tokenizer.vocab_size,
+    return invalid_argument("the vocabulary size is ", tokenizer.vocab_size,
                             ", must be at least 300");
   }
   if (tokenizer.training_bytes < 1 || options.threads < 0 ||
       options.corpus.max_document_bytes < 0) {
-    return invalid_argument(
-        "data build: training bytes, threads and the longest document must be positive");
+    return invalid_argument("training bytes, threads and the longest document must be positive");
   }
   return {};
 }
@@ -112,12 +118,6 @@ Result<std::shared_ptr<const Tokenizer>> load_tokenizer(FileSystem& files,
   return load_huggingface(std::move(model));
 }
 
-Status check_output(FileSystem& files, const BuildOptions& options) {
-  if (options.store.overwrite || !files.exists(options.output)) return {};
-  return absl::AlreadyExistsError(str_cat(
-      options.output, " is there already: choose another folder, or replace it with --overwrite"));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,
@@ -130,8 +130,9 @@ Result<std::shared_ptr<const Tokenizer>> prepare_tokenizer(FileSystem& files,
     return train_tokenizer(files, options, corpus, reporter);
   }
   Result<std::shared_ptr<const Tokenizer>> tokenizer = load_tokenizer(files, options.tokenizer);
-  if (!tokenizer.ok()) return annotate(tokenizer.status(), options.tokenizer.model_path);
-  return tokenizer;
+  const std::string& path = options.tokenizer.model_path;
+  const bool is_named = from_absl(tokenizer.status().message()).starts_with(path);
+  return tokenizer.ok() || is_named ? tokenizer : annotate(tokenizer.status(), path);
 }
 
 std::string tokenizer_config_path(const TokenizerOptions& options) {
@@ -263,8 +264,9 @@ Result<BuildSummary> StoreBuild::run() {
 
 Result<BuildSummary> build_token_store(FileSystem& files, const BuildOptions& options,
                                        const BuildProgressCallback& progress) {
-  RETURN_IF_ERROR(validate(options));
-  RETURN_IF_ERROR(check_output(files, options));  // before minutes of training
+  if (const Status valid = validate(options); !valid.ok()) return usage_error(valid);
+  // Before minutes of training.
+  RETURN_IF_ERROR(check_store_folder(files, options.output, options.store.overwrite));
   return StoreBuild(files, options, progress).run();
 }
 

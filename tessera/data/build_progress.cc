@@ -58,7 +58,8 @@ std::string BuildPosition::to_text() const {
                      {"line", position.line},           {"bytes_done", position.bytes_done},
                      {"text_bytes", counts.text_bytes}, {"invalid_utf8", counts.invalid_utf8},
                      {"skipped", counts.skipped}};
-  return json.dump();
+  // A reason may have the key's name, and that bytes that are not UTF-8.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<BuildPosition> parse_build_position(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/base/usage_error.h"
 #include "tessera/data/packed_examples.h"
 #include "tessera/data/test_support.h"
 
@@ -11,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 class BuildTest : public testing::Test {
  protected:
@@ -174,6 +176,58 @@ TEST_F(BuildTest, AnExistingStoreIsFoundBeforeTheWork) {
             absl::StatusCode::kAlreadyExists);
   options_.store.overwrite = true;
   EXPECT_TRUE(build_token_store(files_, options_, nullptr).ok());
+}
+
+TEST_F(BuildTest, WhatStandsAgainstTheOutputIsFoundBeforeTheTokenizerIsTrained) {
+  write_corpus();
+  std::vector<std::string> phases;
+  const auto error_of = [&] {
+    const auto note = [&](const BuildProgress& progress) { phases.push_back(progress.phase); };
+    return std::string(build_token_store(files_, options_, note).status().message());
+  };
+  options_.output = temp_ / "corpus";
+  options_.store.overwrite = true;
+  EXPECT_THAT(error_of(), HasSubstr("is no token store: choose another folder"));
+  options_.output = "/proc/store";
+  EXPECT_THAT(error_of(), HasSubstr("/proc/store"));
+  options_.output = temp_.write("file", "") + "/store";
+  EXPECT_THAT(error_of(), HasSubstr(temp_ / "file"));
+  EXPECT_THAT(phases, IsEmpty());
+}
+
+TEST_F(BuildTest, AStoreThatAnotherProcessMadeMeanwhileIsNotReplacedUnasked) {
+  write_corpus();
+  options_.tokenizer.kind = "bytes";
+  BuildOptions other = options_;
+  other.corpus.paths = {temp_ / "corpus/a.txt"};
+  bool is_made = false;
+  const auto make_other = [&](const BuildProgress&) {
+    if (std::exchange(is_made, true)) return;
+    other.output = temp_ / "other";
+    ASSERT_TRUE(build_token_store(files_, other, nullptr).ok());
+    ASSERT_TRUE(files_.rename(other.output, options_.output).ok());
+  };
+  temp_.write("corpus/a.txt", "the other one's text");
+  const Status status = build_token_store(files_, options_, make_other).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
+  EXPECT_EQ(TokenStore::open(options_.output).value()->documents(), 1);
+  EXPECT_EQ(files_.list(temp_.path())->size(), 2u) << "nothing is left beside it and the corpus";
+}
+
+TEST_F(BuildTest, OptionsThatCannotBeAreWrongUsage) {
+  write_corpus();
+  const auto usage = [&] {
+    const Status status = build_token_store(files_, options_, nullptr).status();
+    EXPECT_TRUE(is_usage_error(status)) << status;
+    return std::string(status.message());
+  };
+  options_.tokenizer = {.kind = "huggingface"};
+  EXPECT_THAT(usage(), HasSubstr("tokenizer.json"));
+  options_.tokenizer = {.kind = "bytes", .model_path = "some.model"};
+  EXPECT_THAT(usage(), AllOf(HasSubstr("bytes"), HasSubstr("some.model")));
+  options_.tokenizer = {.kind = "bytes"};
+  options_.corpus.chat = {.system = "{content}", .user = "none", .assistant = "{content}"};
+  EXPECT_THAT(usage(), AllOf(HasSubstr("chat_template"), HasSubstr("\"none\"")));
 }
 
 TEST_F(BuildTest, DescriptionsTellWhatIsInside) {

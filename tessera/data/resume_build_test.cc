@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include "tessera/base/faulty_filesystem.h"
+#include "tessera/base/folder_lock.h"
 #include "tessera/data/build.h"
 #include "tessera/data/test_support.h"
+#include "tessera/data/unfinished_store.h"
 
 namespace tessera {
 namespace {
@@ -148,6 +150,61 @@ TEST_F(ResumeBuildTest, OtherInputsOrOptionsBeginAnew) {
   leave();
   options_.save_seconds = -1;
   EXPECT_EQ(resumed(), 0);
+}
+
+// In a container the first process may not ask for how others ended: then the killed one's number
+// stays. And a number may be given anew.
+TEST_F(ResumeBuildTest, WhoseLockIsGivenUpIsDeadWhateverHasItsNumber) {
+  write_corpus(6, 4000);
+  options_.tokenizer.kind = "bytes";
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto end = [](const BuildProgress& progress) {
+      if (progress.tokens > 0) kill(getpid(), SIGKILL);
+    };
+    _exit(build_token_store(files_, options_, end).ok() ? 0 : 1);
+  }
+  siginfo_t info = {};
+  ASSERT_EQ(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);  // it stays, ended
+  const std::string left = partial_folder(options_.output, child);
+  ASSERT_TRUE(files_.exists(left));
+  ASSERT_TRUE(files_.rename(left, partial_folder(options_.output, 1)).ok());
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_THAT(stores(), ElementsAre("store"));
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(ResumeBuildTest, WhatIsLockedIsLeftAloneThoughItsNumberIsOfNobody) {
+  write_corpus(1, 10);
+  options_.tokenizer.kind = "bytes";
+  const std::string alive = partial_folder(options_.output, 999'999'999);
+  ASSERT_TRUE(files_.create_dir(alive).ok());
+  const auto lock = FolderLock::take(alive, kLockFile);
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_THAT(stores(), testing::UnorderedElementsAre("store", base_name(alive)));
+  // Of two containers, each with a process of this number.
+  const std::string own = partial_folder(options_.output, getpid());
+  ASSERT_TRUE(files_.create_dir(own).ok());
+  const auto other = FolderLock::take(own, kLockFile);
+  options_.store.overwrite = true;
+  const Status status = build_token_store(files_, options_, nullptr).status();
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("writes this store already"));
+  EXPECT_TRUE(files_.exists(own));
+}
+
+TEST_F(ResumeBuildTest, AStoreThatWasPutAwayAndNotReplacedComesBack) {
+  write_corpus(1, 10);
+  options_.tokenizer.kind = "bytes";
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  const std::string away = replaced_folder(options_.output, getpid());
+  ASSERT_TRUE(files_.rename(options_.output, away).ok());
+  EXPECT_EQ(build_token_store(files_, options_, nullptr).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(TokenStore::open(options_.output).ok());
+  ASSERT_TRUE(files_.create_dir(away).ok());  // and of one that was replaced nothing stays
+  options_.store.overwrite = true;
+  ASSERT_TRUE(build_token_store(files_, options_, nullptr).ok());
+  EXPECT_THAT(stores(), ElementsAre("store"));
 }
 
 }  // namespace

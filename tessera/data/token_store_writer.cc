@@ -14,7 +14,29 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
+Status is_there(const std::string& folder, std::string_view what) {
+  return absl::AlreadyExistsError(str_cat(folder, " is there already", what));
+}
+
+Status check_not_there(FileSystem& files, const std::string& folder, bool overwrite) {
+  if (!files.exists(folder)) return {};
+  if (!files.exists(join_path(folder, kManifestFile)))
+    return is_there(folder, " and is no token store: choose another folder");
+  if (overwrite) return {};
+  return is_there(folder, ": choose another folder, or replace it with --overwrite");
+}
+
 }  // namespace
+
+Status check_store_folder(FileSystem& files, const std::string& given, bool overwrite) {
+  const std::string folder = without_trailing_slashes(given);
+  RETURN_IF_ERROR(restore_replaced(files, folder));
+  RETURN_IF_ERROR(check_not_there(files, folder, overwrite));
+  RETURN_IF_ERROR(files.create_dirs(parent_path(folder)));
+  const std::string probe = partial_folder(folder, getpid()) + ".probe";
+  RETURN_IF_ERROR(files.create_dir(probe));
+  return files.remove(probe);
+}
 
 Result<std::unique_ptr<TokenStoreWriter>> TokenStoreWriter::create(
     FileSystem& files, const std::string& folder, std::shared_ptr<const Tokenizer> tokenizer,
@@ -42,13 +64,8 @@ TokenStoreWriter::TokenStoreWriter(FileSystem& files, std::string folder,
 }
 
 Status TokenStoreWriter::open() {
-  const bool is_store = files_.exists(join_path(folder_, kManifestFile));
-  if (files_.exists(folder_) && !(options_.overwrite && is_store)) {
-    return absl::AlreadyExistsError(
-        str_cat(folder_, " is there already",
-                is_store ? ": choose another folder, or replace it with --overwrite"
-                         : " and is no token store: choose another folder"));
-  }
+  RETURN_IF_ERROR(restore_replaced(files_, folder_));
+  RETURN_IF_ERROR(check_not_there(files_, folder_, options_.overwrite));
   RETURN_IF_ERROR(files_.create_dirs(parent_path(folder_)));
   if (options_.unfinished.has_value()) {
     RETURN_IF_ERROR(go_on(*options_.unfinished));
@@ -56,8 +73,17 @@ Status TokenStoreWriter::open() {
   }
   RETURN_IF_ERROR(remove_unfinished(files_, folder_, ""));
   RETURN_IF_ERROR(files_.create_dir(partial_));
+  RETURN_IF_ERROR(lock(partial_));
   if (!options_.key.empty()) RETURN_IF_ERROR(files_.sync_dir(parent_path(folder_)));
   return open_files();
+}
+
+// Also of two processes with one number, in two containers.
+Status TokenStoreWriter::lock(const std::string& folder) {
+  auto lock = FolderLock::take(folder, kLockFile);
+  if (lock.ok()) lock_.emplace(*std::move(lock));
+  if (!absl::IsAlreadyExists(lock.status())) return lock.status();
+  return failed_precondition(folder, ": ", lock.status().message(), " writes this store already");
 }
 
 Status TokenStoreWriter::open_files() {
@@ -75,7 +101,7 @@ Status TokenStoreWriter::open_files() {
 }
 
 Status TokenStoreWriter::go_on(const UnfinishedStore& unfinished) {
-  // Of two processes that try, one fails here.
+  RETURN_IF_ERROR(lock(unfinished.folder));  // of two processes that try, one fails here
   if (unfinished.folder != partial_) RETURN_IF_ERROR(files_.rename(unfinished.folder, partial_));
   const StoreProgress& progress = unfinished.progress;
   tokens_ = progress.tokens;
@@ -93,7 +119,7 @@ Status TokenStoreWriter::go_on(const UnfinishedStore& unfinished) {
 
 TokenStoreWriter::~TokenStoreWriter() {
   growing_.clear();
-  if (!finished_) files_.remove_tree(partial_).IgnoreError();
+  if (!finished_ && lock_) files_.remove_tree(partial_).IgnoreError();
 }
 
 void TokenStoreWriter::put(int32_t token) {
@@ -175,8 +201,11 @@ Status TokenStoreWriter::finish(const BuildCounts& counts) {
 }
 
 Status TokenStoreWriter::move_into_place() {
-  const std::string old = str_cat(folder_, ".old-", getpid());
+  // Another process may have made one meanwhile.
+  RETURN_IF_ERROR(check_not_there(files_, folder_, options_.overwrite));
+  const std::string old = replaced_folder(folder_, getpid());
   const bool replaces = files_.exists(folder_);
+  unlink(join_path(partial_, kLockFile).c_str());  // held until now, and no file of a store
   if (replaces) RETURN_IF_ERROR(files_.rename(folder_, old));
   RETURN_IF_ERROR(files_.rename(partial_, folder_));
   finished_ = true;

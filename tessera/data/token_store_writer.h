@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/base/filesystem.h"
+#include "tessera/base/folder_lock.h"
 #include "tessera/base/status.h"
 #include "tessera/data/stored_file_writer.h"
 #include "tessera/data/token_store_manifest.h"
@@ -29,6 +30,11 @@ struct TokenStoreWriterOptions {
   /// Go on with what a process that died has written with the same key, tokenizer and options.
   std::optional<UnfinishedStore> unfinished;
 };
+
+/// What stands against a store in `folder`, found before anything is made: one that is there and
+/// not to be replaced, a folder that is none, a place that cannot be written to. Of a replacement
+/// that was killed the old store is brought back first.
+Status check_store_folder(FileSystem& files, const std::string& folder, bool overwrite);
 
 /// Writes a token store: into a folder beside the wanted one, which finish() renames into place, so
 /// that a store is there as a whole or not at all. Without finish() the destructor removes what was
@@ -61,6 +67,7 @@ class TokenStoreWriter {
                    std::shared_ptr<const Tokenizer> tokenizer,
                    const TokenStoreWriterOptions& options);
   Status open();
+  Status lock(const std::string& folder);
   Status open_files();
   Status go_on(const UnfinishedStore& unfinished);
   void put(int32_t token);
@@ -81,6 +88,7 @@ class TokenStoreWriter {
   int64_t tokens_ = 0;
   int64_t documents_ = 0;
   bool finished_ = false;
+  std::optional<FolderLock> lock_;  // of partial_
 };
 
 }  // namespace tessera

@@ -12,6 +12,8 @@
 namespace tessera {
 
 inline constexpr std::string_view kProgressFile = "progress.json";
+/// In the folder that becomes the store: locked (folder_lock.h) by the process that writes it.
+inline constexpr char kLockFile[] = "lock";
 
 /// How far a store had been written, as the writer's process last said: progress.json in the folder
 /// that becomes the store.
@@ -41,5 +43,12 @@ Result<std::optional<UnfinishedStore>> find_unfinished(FileSystem& files, const 
 
 /// Removes what dead processes left of the store `folder`, except the folder `keep`.
 Status remove_unfinished(FileSystem& files, const std::string& folder, const std::string& keep);
+
+/// Where process `pid` puts the store `folder` away that it replaces.
+std::string replaced_folder(const std::string& folder, int pid);
+
+/// Brings back the store `folder` that a process which died had put away and not replaced yet, or
+/// removes it where that one had.
+Status restore_replaced(FileSystem& files, const std::string& folder);
 
 }  // namespace tessera
