@@ -52,12 +52,16 @@ arrow::Status open_file(const std::string& path, const std::string& column, bool
   ARROW_ASSIGN_OR_RAISE(file->reader, open_reader(path));
   std::shared_ptr<arrow::Schema> schema;
   ARROW_RETURN_NOT_OK(file->reader->GetSchema(&schema));
-  const int index = schema->GetFieldIndex(column);
-  if (index < 0) {
+  const std::vector<int> found = schema->GetAllFieldIndices(column);
+  if (found.size() > 1)
+    return arrow::Status::Invalid(found.size(), " columns are named \"", column, "\"");
+  if (found.empty()) {
     std::string names;
     for (const std::string& name : schema->field_names()) names += " " + name;
-    return arrow::Status::Invalid("no column \"", column, "\"; there are", names);
+    return arrow::Status::Invalid("no column \"", column, "\"; there are",
+                                  names.empty() ? " none" : names);
   }
+  const int index = found[0];
   const arrow::DataType& type = *schema->field(index)->type();
   if (!tessera_parquet::is_text(type) && (text_only || !tessera_parquet::is_nested(type))) {
     return arrow::Status::Invalid("the column \"", column, "\" holds ", type.ToString(),

@@ -105,7 +105,12 @@ class GzipSource final : public PackedSource {
 
 class ZstdSource final : public PackedSource {
  public:
-  using PackedSource::PackedSource;
+  ZstdSource(std::unique_ptr<ReadableFile> file, std::string path)
+      : PackedSource(std::move(file), std::move(path)) {
+    // What was packed with --long is no damage. Only such a file takes that much memory.
+    const int most = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound;
+    ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, most);
+  }
   ~ZstdSource() override { ZSTD_freeDStream(stream_); }
 
   Result<size_t> read(std::span<char> out) override {
@@ -139,8 +144,11 @@ std::string_view unpacked_name(std::string_view path) {
 
 Result<std::unique_ptr<ByteSource>> open_bytes(FileSystem& files, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.open_file(path));
+  const bool is_packed = unpacked_name(path) != path;
+  if (is_packed && file->size_bytes() == 0)
+    return data_loss(path, ": is empty, which nothing packed is; fetch or pack it again");
   if (path.ends_with(kZstd)) return std::make_unique<ZstdSource>(std::move(file), path);
-  if (!path.ends_with(kGzip)) return std::make_unique<PlainSource>(std::move(file));
+  if (!is_packed) return std::make_unique<PlainSource>(std::move(file));
   auto gzip = std::make_unique<GzipSource>(std::move(file), path);
   RETURN_IF_ERROR(gzip->open());
   return gzip;

@@ -73,7 +73,7 @@ TEST_F(ByteSourceTest, SeveralMembersOrFramesFollowOneAnother) {
   EXPECT_EQ(read(temp_.write("a.gz", gzip("one") + gzip("") + gzip("two")), 2).value(), "onetwo");
   EXPECT_EQ(read(temp_.write("a.zst", zstd("one") + zstd("") + zstd("two")), 2).value(), "onetwo");
   EXPECT_EQ(read(temp_.write("b.gz", gzip("")), 2).value(), "");
-  EXPECT_EQ(read(temp_.write("b.zst", ""), 2).value(), "");
+  EXPECT_EQ(read(temp_.write("b.zst", zstd("")), 2).value(), "");
 }
 
 TEST_F(ByteSourceTest, WhatIsDamagedOrCutShortIsNamed) {
@@ -85,10 +85,22 @@ TEST_F(ByteSourceTest, WhatIsDamagedOrCutShortIsNamed) {
       EXPECT_EQ(cut.status().code(), absl::StatusCode::kDataLoss) << size;
       EXPECT_THAT(std::string(cut.status().message()), HasSubstr(name)) << size;
     }
+    const auto empty = read(temp_.write(name, ""), 4096);  // a download that failed, say
+    EXPECT_EQ(empty.status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(empty.status().message()), HasSubstr("is empty"));
     std::string garbage = packed;
     garbage[0] ^= 0x55;
     EXPECT_EQ(read(temp_.write(name, garbage), 4096).status().code(), absl::StatusCode::kDataLoss);
   }
+}
+
+// As `zstd --long=31` writes it where it does not know the size.
+TEST_F(ByteSourceTest, AFrameMayHaveAWindowOfTwoGigabytes) {
+  const std::string text = "a short text";
+  std::string packed = std::string("\x28\xB5\x2F\xFD\x00\xA8", 6);  // 2^(10 + 0xA8 / 8)
+  const size_t block = text.size() << 3 | 1;                        // raw, and the last one
+  packed += {static_cast<char>(block), 0, 0};
+  EXPECT_EQ(read(temp_.write("a.zst", packed + text), 100).value(), text);
 }
 
 TEST_F(ByteSourceTest, ACorpusHasPackedFilesAndAReaderGoesOnAnywhere) {

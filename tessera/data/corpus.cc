@@ -27,6 +27,20 @@ bool is_corpus_file(std::string_view path) {
   return path.ends_with(kParquet) || ends_with_any(unpacked_name(path), kTextEndings);
 }
 
+// Without "." and empty parts, so that a file has one name: it is read once, and stands where it
+// should among the others.
+std::string plain_path(std::string_view path) {
+  if (path.find("://") != std::string_view::npos) return std::string(path);
+  std::string plain = path.starts_with('/') ? "/" : "";
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, end);
+    if (!part.empty() && part != ".") plain = join_path(plain, part);
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return plain.empty() ? "." : plain;
+}
+
 Result<std::vector<std::string>> files_of_path(FileSystem& files, const std::string& path) {
   if (is_glob(path)) {
     ASSIGN_OR_RETURN(std::vector<std::string> found, expand_glob(files, path));
@@ -69,8 +83,9 @@ Result<std::vector<CorpusFile>> find_corpus(FileSystem& files, const CorpusOptio
   if (options.paths.empty()) return invalid_argument("corpus: no file, folder or pattern is given");
   std::vector<std::string> paths;
   for (const std::string& path : options.paths) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> found, files_of_path(files, path));
-    paths.insert(paths.end(), found.begin(), found.end());
+    if (path.empty()) return invalid_argument("corpus: an empty path is given");
+    ASSIGN_OR_RETURN(const std::vector<std::string> found, files_of_path(files, plain_path(path)));
+    for (const std::string& file : found) paths.push_back(plain_path(file));
   }
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
@@ -81,6 +96,7 @@ Result<std::vector<CorpusFile>> find_corpus(FileSystem& files, const CorpusOptio
                            "or Parquet first; .gz and .zst may stay packed");
     }
     ASSIGN_OR_RETURN(const int64_t size, files.file_size(path));
+    if (size == 0) RETURN_IF_ERROR(annotate(files.open_file(path).status(), "corpus"));  // a pipe
     corpus.push_back({path, size, format_of(path)});
   }
   return corpus;

@@ -1,7 +1,12 @@
 #include "tessera/data/corpus.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include <filesystem>
+
+#include "tessera/base/clock.h"
+#include "tessera/base/log.h"
 #include "tessera/data/test_support.h"
 
 namespace tessera {
@@ -53,6 +58,46 @@ TEST_F(CorpusTest, AFileNamedTwiceIsReadOnceAndTheOrderOfPathsDoesNotMatter) {
   const std::string a = temp_.write("a.txt", "A");
   const std::string b = temp_.write("b.log", "B");
   EXPECT_THAT(texts({b, temp_ / "*.log", a}).value(), ElementsAre("A", "B"));
+}
+
+TEST_F(CorpusTest, AFileHasOneNameHoweverItsPathIsWritten) {
+  const std::string a = temp_.write("f/a.txt", "A"), b = temp_.write("f/b.txt", "B");
+  EXPECT_THAT(
+      texts({temp_ / "f/./b.txt", a, temp_ / "f//a.txt", temp_ / "./f/", temp_ / "f/./*"}).value(),
+      ElementsAre("A", "B"));
+  std::filesystem::current_path(temp_ / "f");
+  EXPECT_THAT(texts({"./b.txt", "a.txt", ".", "./*.txt"}).value(), ElementsAre("A", "B"));
+  EXPECT_THAT(error({""}), HasSubstr("an empty path"));
+}
+
+TEST_F(CorpusTest, ALinkToAFolderIsNotFollowedAndSaysSo) {
+  temp_.write("more/b.txt", "B");
+  temp_.write("f/a.txt", "A");
+  for (const char* name : {"f/more", "f/more.txt"})
+    std::filesystem::create_directory_symlink(temp_ / "more", temp_ / name);
+  std::filesystem::create_symlink(temp_ / "more/b.txt", temp_ / "f/c.txt");
+  std::string log;
+  RealClock clock;
+  LogSink sink([&](std::string_view text) { log += text; }, clock);
+  const ScopedLogSink scoped(sink);
+  EXPECT_THAT(texts({temp_ / "f"}).value(), ElementsAre("A", "B"));
+  EXPECT_THAT(log, AllOf(HasSubstr((temp_ / "f/more") + " is a link to a folder"),
+                         HasSubstr((temp_ / "f/more.txt") + " is a link to a folder")));
+}
+
+TEST_F(CorpusTest, APipeIsNamedAndNotWaitedFor) {
+  temp_.write("f/a.txt", "A");
+  ASSERT_EQ(mkfifo((temp_ / "f/pipe.txt").c_str(), 0600), 0);
+  EXPECT_THAT(error({temp_ / "f"}), AllOf(HasSubstr("f/pipe.txt"), HasSubstr("a pipe")));
+}
+
+TEST_F(CorpusTest, ANumberThatNoDoubleHoldsIsABadDocument) {
+  const std::string path = temp_.write("a.jsonl", "{\"text\": \"t\", \"n\": 1e999}\n");
+  EXPECT_THAT(error({path}), AllOf(HasSubstr(path + ":1"), HasSubstr("number")));
+  RawDocument raw = {.source = "s", .bytes = "[1e999]", .kind = RawKind::kColumn};
+  std::string reason;
+  EXPECT_FALSE(decode_document(raw, {.chat = ChatTemplate()}, &reason).ok());
+  EXPECT_EQ(reason, "not valid JSON") << "so that skip_bad counts it";
 }
 
 TEST_F(CorpusTest, JsonLinesMayBeBlankLongAndEndWithoutNewline) {

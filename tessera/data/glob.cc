@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/base/log.h"
+
 namespace tessera {
 namespace {
 
@@ -32,9 +34,16 @@ Status append_files(FileSystem& files, const std::string& folder, std::vector<st
     const std::string path = join_path(folder, entry.name);
     if (entry.is_directory) {
       RETURN_IF_ERROR(append_files(files, path, paths));
-    } else {
-      paths->push_back(path);
+      continue;
     }
+    // list() does not follow links, which may lead back here.
+    const Result<FileInfo> target = files.stat(path);
+    if (target.ok() && target->is_directory) {
+      log_warning(path, " is a link to a folder, which is not followed: name it as well to have ",
+                  "the files in it");
+      continue;
+    }
+    paths->push_back(path);
   }
   return {};
 }

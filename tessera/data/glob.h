@@ -16,7 +16,8 @@ bool glob_matches(std::string_view pattern, std::string_view path);
 /// Whether `text` has a character that glob_matches() takes as special.
 bool is_glob(std::string_view text);
 
-/// Paths of all files below `folder`, at any depth, sorted; without what begins with a dot.
+/// Paths of all files below `folder`, at any depth, sorted; without what begins with a dot. Links
+/// to folders are not followed: each is a warning.
 Result<std::vector<std::string>> list_files(FileSystem& files, const std::string& folder);
 
 /// The files that match `pattern`, sorted; maybe none. NOT_FOUND when the folder before its first
