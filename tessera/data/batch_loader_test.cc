@@ -263,7 +263,8 @@ TEST_F(BatchLoaderTest, AStateOfOtherDataIsRefusedWithTheDifference) {
   EXPECT_THAT(error(examples_, {.shuffle = false, .seed = 3}), HasSubstr("shuffle = true"));
   EXPECT_THAT(error(make_examples(temp_ / "t", 143, 13, 6), {.seed = 3}),
               HasSubstr("sequence_length = 5, this run has 6"));
-  EXPECT_THAT(error(make_examples(temp_ / "t", 142, 13, 5), {.seed = 3}), HasSubstr("data = "));
+  EXPECT_THAT(error(make_examples(temp_ / "t", 142, 13, 5), {.seed = 3}),
+              HasSubstr("data.store does not hold what it held"));
   EXPECT_THAT(message(loader(examples_, {})->restore(Json::object())), HasSubstr("damaged"));
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "tessera/data/permutation.h"
@@ -13,12 +12,15 @@ namespace {
 // Whole places in the proportion of the weights: rounded down, and what is left to those that lost
 // most by it.
 std::vector<int64_t> share_places(std::span<const double> weights) {
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  // As parts of the largest: the sum of weights themselves may be too large for a double.
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  double total = 0;
+  for (const double weight : weights) total += weight / largest;
   std::vector<int64_t> places;
   std::vector<std::pair<double, size_t>> lost;
   int64_t left = kMixtureBlock;
   for (size_t i = 0; i < weights.size(); ++i) {
-    const double exact = weights[i] / total * static_cast<double>(kMixtureBlock);
+    const double exact = weights[i] / largest / total * static_cast<double>(kMixtureBlock);
     places.push_back(static_cast<int64_t>(std::floor(exact)));
     left -= places.back();
     lost.emplace_back(std::floor(exact) - exact, i);
@@ -46,17 +48,19 @@ std::vector<int32_t> spread(std::span<const int64_t> places) {
 }  // namespace
 
 Result<std::unique_ptr<MixtureOrder>> MixtureOrder::create(std::span<const double> weights,
-                                                           uint64_t seed, bool shuffle) {
-  for (const double weight : weights) {
-    if (!(weight > 0) || !std::isfinite(weight))
-      return invalid_argument("the weight ", weight, " of a source is not above 0");
+                                                           uint64_t seed, bool shuffle,
+                                                           std::span<const std::string> names) {
+  const auto name = [&](size_t i) { return i < names.size() ? names[i] : std::to_string(i); };
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] > 0) || !std::isfinite(weights[i]))
+      return invalid_argument("the weight ", weights[i], " of source ", name(i), " is not above 0");
   }
   if (weights.empty()) return invalid_argument("a mixture needs at least one source");
   std::vector<int64_t> places = share_places(weights);
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i] == 0)
-      return invalid_argument("the weight ", weights[i],
-                              " of a source is less than one example in ", kMixtureBlock,
+      return invalid_argument("the weight ", weights[i], " of source ", name(i),
+                              " is less than one example in ", kMixtureBlock,
                               ": raise it, or leave the source out");
   }
   return std::unique_ptr<MixtureOrder>(new MixtureOrder(std::move(places), seed, shuffle));

@@ -19,9 +19,11 @@ inline constexpr int64_t kMixtureBlock = 4096;
 
 class MixtureOrder {
  public:
-  /// INVALID_ARGUMENT for a weight that is not above 0, or less than a place a block.
+  /// INVALID_ARGUMENT for a weight that is not above 0, or less than a place a block; it has the
+  /// source's name, without `names` its number.
   static Result<std::unique_ptr<MixtureOrder>> create(std::span<const double> weights,
-                                                      uint64_t seed, bool shuffle);
+                                                      uint64_t seed, bool shuffle,
+                                                      std::span<const std::string> names = {});
 
   struct Place {
     int32_t source = 0;

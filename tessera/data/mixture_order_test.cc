@@ -77,5 +77,17 @@ TEST(MixtureOrder, RefusesWeightsThatAreNone) {
   EXPECT_THAT(error({1, 1e-6}), HasSubstr("less than one example in 4096"));
 }
 
+TEST(MixtureOrder, WeightsMayBeOfAnySize) {
+  for (const double scale : {1e-320, 1e-3, 1.0, 1e307}) {
+    const auto order = MixtureOrder::create(std::vector<double>{6 * scale, 2 * scale}, 0, true);
+    ASSERT_TRUE(order.ok()) << order.status();
+    EXPECT_EQ((*order)->places()[0], 3072) << scale;
+  }
+  const std::vector<std::string> names = {"web", "code"};
+  const Status status =
+      MixtureOrder::create(std::vector<double>{1e308, 1}, 0, true, names).status();
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("of source code is less than"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -164,10 +165,17 @@ TEST_F(MixtureTest, SaysWhatIsWrong) {
   };
   EXPECT_THAT(restored(sources(), 4), HasSubstr("seed = 3, this run has 4"));
   EXPECT_THAT(restored({{"web", books_}, {"code", code_}}),
-              AllOf(HasSubstr("examples_per_epoch = 1000 of source web"), HasSubstr("has 70")));
+              AllOf(HasSubstr("data.mixture.web does not hold"), HasSubstr("choose another")));
   EXPECT_THAT(restored({{"", web_}}), HasSubstr("is of a run with data.mixture"));
   EXPECT_THAT(error(loader(sources(), {})->restore(loader({{"", web_}}, {})->state())),
               HasSubstr("is of a run of one store"));
+}
+
+TEST_F(MixtureTest, MoreEpochsThanCanBeCountedAreWithoutEnd) {
+  std::vector<SampleSource> of = sources();
+  of[0].epochs = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(loader(of, {})->batches_left(), -1);
+  EXPECT_EQ(loader({{"", web_, 1, int64_t{1} << 60}}, {})->batches_left(), -1);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace tessera {
 namespace {
 
 constexpr int kOneSource = 1, kMixture = 2;  // versions of the state
+// More examples than any run uses, and few enough to count in blocks of a mixture.
+constexpr int64_t kMostUses = int64_t{1} << 50;
 
 template <typename T>
 Status same(const Json& state, const char* key, const T& ours, const std::string& of = "") {
@@ -21,6 +23,23 @@ Status same(const Json& state, const char* key, const T& ours, const std::string
   return failed_precondition("data loader: the checkpoint was written with ", key, " = ",
                              state.at(key).dump(), of, ", this run has ", Json(ours).dump(),
                              ": the order of examples would differ");
+}
+
+/// That the examples are those that the checkpoint was written with.
+Status same_data(const Json& state, const SampleSource& source) {
+  const auto saved = state.at("data").get<std::string>();
+  const std::string ours = source.examples->fingerprint();
+  if (saved == ours) return {};
+  const std::string key = source.name.empty() ? "data.store" : "data.mixture." + source.name;
+  const bool is_same_store = saved.substr(0, saved.find('/')) == ours.substr(0, ours.find('/'));
+  const std::string what =
+      is_same_store ? ": examples are made of it in another way (training.sequence_length, "
+                      "data.packing, data.validation_fraction, data.shuffle_seed or task), "
+                    : " does not hold what it held when the checkpoint was written, ";
+  return failed_precondition(key, what, "and the order of examples would differ: ", saved,
+                             " then, ", ours, " now. ",
+                             is_same_store ? "Set them as they were" : "Bring the old store back",
+                             ", or choose another output_directory");
 }
 
 /// Tokens of the first `count` examples that a source gives.
@@ -61,9 +80,11 @@ Result<std::unique_ptr<SampleSequence>> SampleSequence::create(std::vector<Sampl
   RETURN_IF_ERROR(check_sources(sources));
   std::unique_ptr<SampleSequence> made(new SampleSequence(std::move(sources), seed, shuffle));
   std::vector<double> weights;
+  std::vector<std::string> names;
   const bool is_mixture = !made->sources_[0].name.empty();
   for (const SampleSource& source : made->sources_) {
     weights.push_back(source.weight);
+    names.push_back(source.name);
     // By its name, so that a source's order does not hang on what else is in the mixture.
     const uint64_t own = hash_bytes(std::as_bytes(std::span(source.name)));
     made->orders_.emplace_back(source.examples->size(), is_mixture ? mix64(seed ^ own) : seed,
@@ -71,7 +92,7 @@ Result<std::unique_ptr<SampleSequence>> SampleSequence::create(std::vector<Sampl
   }
   made->begins_.resize(made->sources_.size());
   if (is_mixture) {
-    ASSIGN_OR_RETURN(made->mixture_, MixtureOrder::create(weights, seed, shuffle));
+    ASSIGN_OR_RETURN(made->mixture_, MixtureOrder::create(weights, seed, shuffle, names));
   }
   made->find_end();
   return made;
@@ -92,7 +113,8 @@ int64_t SampleSequence::used(size_t source, int64_t position) const {
 void SampleSequence::find_end() {
   end_ = -1;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    if (sources_[i].epochs == 0) continue;
+    if (sources_[i].epochs == 0 || sources_[i].epochs > kMostUses / sources_[i].examples->size())
+      continue;
     const int64_t uses = sources_[i].epochs * sources_[i].examples->size();
     const int64_t left = std::max<int64_t>(uses - begins_[i], 0);
     const int64_t end =
@@ -191,8 +213,8 @@ Result<int64_t> SampleSequence::restore(const Json& state) {
 
 Result<int64_t> SampleSequence::restore_one(const Json& state) {
   RETURN_IF_ERROR(check_common(state));
+  RETURN_IF_ERROR(same_data(state, sources_[0]));
   RETURN_IF_ERROR(same(state, "examples_per_epoch", orders_[0].examples()));
-  RETURN_IF_ERROR(same(state, "data", sources_[0].examples->fingerprint()));
   return state.at("position").get<int64_t>();
 }
 
@@ -213,8 +235,8 @@ Result<int64_t> SampleSequence::restore_mixture(const Json& state) {
     }
     const auto i = static_cast<size_t>(found - sources_.begin());
     const std::string of = str_cat(" of source ", name);
+    RETURN_IF_ERROR(same_data(source, *found));
     RETURN_IF_ERROR(same(source, "examples_per_epoch", orders_[i].examples(), of));
-    RETURN_IF_ERROR(same(source, "data", found->examples->fingerprint(), of));
     begins[i] = source.at("begin").get<int64_t>();
     positions[i] = source.at("position").get<int64_t>();
     is_same = is_same && i == at && source.at("weight").get<double>() == found->weight;
