@@ -16,7 +16,8 @@ struct GemmPeakOptions {
   ComputeType dtype = ComputeType::kBf16;
   int64_t size = 2048;  ///< Of the square matrices.
   absl::Duration least_time =
-      absl::Milliseconds(300);  ///< The timed part goes on at least this long.
+      absl::Milliseconds(300);                    ///< The timed part goes on at least this long.
+  std::optional<Machine> machine = std::nullopt;  ///< Nothing: this one, as it is now.
 };
 
 /// FLOP a second that each addressable device reaches in products of large square matrices, all
@@ -58,7 +59,9 @@ std::string gemm_peak_key(const pjrt::Client& client, const Machine& machine, Co
 /// Whether the machine was idle enough for a figure of it to be kept.
 bool is_idle(const Machine& machine);
 
-/// The kept peak of this machine, or else measures it, and keeps it if the machine is idle.
+/// The kept peak of this machine, or else measures it. What a busy machine gives is kept too, but
+/// counts for an hour only, and while the machine is busy: so that a run that goes on after a
+/// failure, on a machine that it kept busy itself, does not measure again before it trains.
 Result<GemmPeak> gemm_peak(const pjrt::Client& client, const Clock& clock,
                            const GemmPeakCache& cache, const GemmPeakOptions& options = {});
 

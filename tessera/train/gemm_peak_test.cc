@@ -81,5 +81,48 @@ TEST(GemmPeak, IsTakenFromTheCacheForTheSameMachinePluginAndDtype) {
   EXPECT_NE(key, gemm_peak_key(**client, machine, ComputeType::kF32));
 }
 
+/// A millisecond passes whenever it is looked at.
+class TickingClock final : public Clock {
+ public:
+  absl::Time now() const override { return clock_.now(); }
+  absl::Duration elapsed() const override {
+    clock_.advance(absl::Milliseconds(1));
+    return clock_.elapsed();
+  }
+  void sleep(absl::Duration duration) override { clock_.advance(duration); }
+
+ private:
+  mutable FakeClock clock_{kNow};
+};
+
+// Which a run that goes on after a failure finds, since it kept the machine busy itself.
+TEST(GemmPeak, OfABusyMachineCountsForAnHourWhileItIsBusy) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const auto client = pjrt::testing::test_client();
+  ASSERT_TRUE(client.ok()) << client.status();
+  const TempFolder folder;
+  TickingClock clock;
+  const GemmPeakCache cache(folder.disk(), folder.path());
+  Machine machine = probe_machine();
+  const auto measured = [&](double load) {
+    machine.load = load * machine.cores;
+    const auto peak =
+        gemm_peak(**client, clock, cache,
+                  {.dtype = ComputeType::kF32, .size = 64, .least_time = {}, .machine = machine});
+    EXPECT_TRUE(peak.ok()) << peak.status();
+    return absl::ToUnixSeconds(peak->measured);
+  };
+  const int64_t first = measured(2);
+  clock.sleep(absl::Minutes(40));
+  EXPECT_EQ(measured(1), first) << "is found again";
+  clock.sleep(absl::Minutes(40));
+  EXPECT_GT(measured(1), first) << "is too old";
+  const int64_t idle = measured(0.1);
+  clock.sleep(absl::Minutes(10));
+  EXPECT_EQ(measured(2), idle) << "an idle machine's own is better";
+  clock.sleep(absl::Hours(24));
+  EXPECT_EQ(measured(2), idle);
+}
+
 }  // namespace
 }  // namespace tessera
