@@ -1,6 +1,7 @@
 #include "tessera/coord/sync_point.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "tessera/base/strings.h"
@@ -19,7 +20,13 @@ SyncPoint::SyncPoint(Client& client, std::string name)
   thread_ = Thread("coord-sync", [this] { listen(); });
 }
 
-SyncPoint::~SyncPoint() { stopping_ = true; }
+SyncPoint::~SyncPoint() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  begun_.notify_all();
+}
 
 Status SyncPoint::notice() {
   const Status status = client_.insert(str_cat(name_, "/notice"), str_cat(client_.process()));
@@ -31,7 +38,10 @@ void SyncPoint::listen() {
     const Result<std::string> noticed = client_.get(str_cat(name_, "/notice"), kListen);
     if (absl::IsDeadlineExceeded(noticed.status())) continue;
     if (!noticed.ok()) return;  // the client's failure, which everyone hears of anyway
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    // Where no process knows yet at which step it begins, they would agree on one that is past.
+    begun_.wait(lock, [&] { return last_step_ >= 0 || stopping_; });
+    if (stopping_) return;
     const Result<int64_t> target = agree();
     if (target.ok()) {
       target_ = *target;
@@ -58,7 +68,7 @@ Result<int64_t> SyncPoint::agree() {
 Result<bool> SyncPoint::reached(int64_t step) {
   std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(failed_);
-  last_step_ = step;
+  if (std::exchange(last_step_, step) < 0) begun_.notify_all();
   return step == target_;
 }
 

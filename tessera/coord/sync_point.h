@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,8 @@ namespace tessera::coord {
 /// that none has begun yet.
 ///
 /// Every process makes one, with the same name, and calls reached() once for each step, in order,
-/// from one thread. notice() may come from any thread. Once: a second notice changes nothing.
+/// from one thread. Steps are not negative, and may begin anywhere. notice() may come from any
+/// thread, also before the first step. Once: a second notice changes nothing.
 class SyncPoint {
  public:
   /// `client` outlives this. Names are used once in a cluster.
@@ -38,8 +40,9 @@ class SyncPoint {
 
   Client& client_;
   const std::string name_;
-  std::mutex mutex_;        // held while the processes agree, so that none begins a step meanwhile
-  int64_t last_step_ = -1;  // guarded by mutex_, as the next two
+  std::mutex mutex_;  // held while the processes agree, so that none begins a step meanwhile
+  std::condition_variable begun_;
+  int64_t last_step_ = -1;  // guarded by mutex_, as the next two; -1: none was asked about
   int64_t target_ = -1;     // where all stop; -1: nowhere yet
   Status failed_;
   std::atomic<bool> stopping_{false};

@@ -52,6 +52,34 @@ TEST(SyncPoint, Spec37IsReachedByAllAtTheSameStep) {
   }
 }
 
+// A run that goes on from step 45, and is asked to stop while it starts.
+TEST(SyncPoint, ANoticeBeforeTheFirstStepIsNotLost) {
+  PosixFileSystem files;
+  RealClock clock;
+  const auto server = *Server::start({.processes = 2}, files, clock);
+  const auto run = [&](int process) -> Result<int64_t> {
+    ASSIGN_OR_RETURN(const auto client,
+                     Client::connect({.coordinator = str_cat("127.0.0.1:", server->port()),
+                                      .process = process,
+                                      .processes = 2},
+                                     clock));
+    SyncPoint point(*client, "preemption");
+    if (process == 0) RETURN_IF_ERROR(point.notice());
+    clock.sleep(absl::Milliseconds(300));  // all have heard of it, most likely
+    for (int64_t step = 45; step < 2000; ++step) {
+      ASSIGN_OR_RETURN(const bool reached, point.reached(step));
+      if (reached) return step;
+      clock.sleep(absl::Milliseconds(2));
+    }
+    return -1;
+  };
+  auto other = std::async(std::launch::async, run, 1);
+  const Result<int64_t> step = run(0), other_step = other.get();
+  ASSERT_TRUE(step.ok() && other_step.ok()) << step.status() << other_step.status();
+  EXPECT_GT(*step, 45);
+  EXPECT_EQ(*step, *other_step);
+}
+
 TEST(SyncPoint, IsNowhereWithoutANotice) {
   PosixFileSystem files;
   RealClock clock;
