@@ -3,12 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/e2e/examples.h"
 #include "tests/e2e/several_processes.h"
 
 namespace tessera::e2e {
@@ -16,29 +13,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-/// Position in the run → source and example, as all processes of a run wrote them. Each position
-/// must be there once.
-using Examples = std::map<int64_t, std::pair<int, int64_t>>;
-Examples examples_of(const Workspace& workspace, const std::string& output) {
-  Examples found;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(workspace.path(output + "/examples"))) {
-    std::ifstream file(entry.path());
-    for (std::string text; std::getline(file, text);) {
-      const auto line = nlohmann::json::parse(text);
-      for (size_t i = 0; i < line["rows"].size(); ++i) {
-        const int64_t position = line["position"].get<int64_t>() + line["rows"][i].get<int64_t>();
-        const bool is_new = found
-                                .emplace(position, std::pair(line["sources"][i].get<int>(),
-                                                             line["examples"][i].get<int64_t>()))
-                                .second;
-        EXPECT_TRUE(is_new) << output << ": position " << position << " was used twice";
-      }
-    }
-  }
-  return found;
-}
 
 // Of the first of both, as many as the second has.
 void expect_same_order(const Examples& whole, const Examples& part) {

@@ -31,11 +31,6 @@ schedule: {learning_rate: 3e-3, warmup_steps: 2}
 checkpoint: {interval: 100}
 )";
 
-std::string program() {
-  const char* build = std::getenv("TESSERA_BUILD_DIR");
-  return std::string(build ? build : "build/release") + "/bin/tessera";
-}
-
 // The child, which becomes the command; never returns.
 [[noreturn]] void become(const std::string& folder, std::vector<std::string> command, int out,
                          int err) {
@@ -72,6 +67,12 @@ struct Stream {
 };
 
 }  // namespace
+
+std::string program() {
+  const char* build = std::getenv("TESSERA_BUILD_DIR");
+  // Commands begin elsewhere.
+  return std::filesystem::absolute(build ? build : "build/release") / "bin/tessera";
+}
 
 Workspace::Workspace() {
   std::string pattern = (std::filesystem::temp_directory_path() / "tessera-e2e-XXXXXX").string();

@@ -9,6 +9,9 @@
 /// The program under test, run as a child process in a folder of its own.
 namespace tessera::e2e {
 
+/// The program's path.
+std::string program();
+
 /// How a run of the program ended.
 struct Ended {
   int exit_code = -1;  ///< 128 + n when signal n ended it
