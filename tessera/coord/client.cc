@@ -280,7 +280,7 @@ class GrpcClient final : public Client {
       std::lock_guard lock(mutex_);
       RETURN_IF_ERROR(failure_);
       caller.set_sequence(++last_sequence_);
-      open_calls_.insert(caller.sequence());
+      if (is_done_once(request)) open_calls_.insert(caller.sequence());
     }
     Result<wire::Reply> reply = call_until_answered(request);
     std::lock_guard lock(mutex_);
@@ -463,7 +463,7 @@ class GrpcClient final : public Client {
   Status failure_;
   bool stopping_ = false, leaving_ = false;
   uint64_t last_sequence_ = 0;
-  std::set<uint64_t> open_calls_;
+  std::set<uint64_t> open_calls_;  // of those that are carried out once
   std::set<grpc::ClientContext*> contexts_;
   absl::Duration last_contact_;
   uint64_t told_ = 0;  // the version up to which on_change has returned

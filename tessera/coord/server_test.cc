@@ -15,6 +15,7 @@
 #include "tessera/base/strings.h"
 #include "tessera/coord/client.h"
 #include "tessera/coord/cluster_check.h"
+#include "tessera/coord/state.h"
 
 namespace tessera::coord {
 namespace {
@@ -106,6 +107,30 @@ TEST_F(ServerTest, ServesKeyValuesOfTenMebibytes) {
   const Status too_large = clients[0]->insert("huge", std::string(40 << 20, 'x'));
   EXPECT_EQ(too_large.code(), absl::StatusCode::kResourceExhausted) << too_large;
   EXPECT_EQ(*clients[0]->try_get("later"), "3");
+}
+
+// The coordinator keeps the replies of calls that may be sent again. A watch that waits for weeks,
+// which every client has, must not make it keep all since.
+TEST_F(ServerTest, KeepsNoRepliesForAsLongAsAWatchOrAGetWaits) {
+  start({.processes = 2});
+  const auto clients = connect_all();
+  auto waits =
+      std::async(std::launch::async, [&] { return clients[0]->get("end", absl::Seconds(600)); });
+  clock_.sleep(absl::Milliseconds(50));
+  constexpr int kThreads = 4;
+  const size_t each = StateOptions().max_answers / kThreads + 50;
+  std::vector<std::future<Status>> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.push_back(std::async(std::launch::async, [&] {
+      for (size_t call = 0; call < each; ++call)
+        RETURN_IF_ERROR(clients[0]->increment("count").status());
+      return Status();
+    }));
+  }
+  for (auto& thread : threads) EXPECT_EQ(thread.get(), absl::OkStatus());
+  EXPECT_EQ(*clients[1]->try_get("count"), str_cat(kThreads * each));
+  EXPECT_TRUE(clients[1]->insert("end", "").ok());
+  EXPECT_TRUE(waits.get().ok());
 }
 
 TEST_F(ServerTest, EndsBarriersAndLiveSetsForAll) {

@@ -18,6 +18,11 @@ Status status_of(const wire::Reply& reply) {
   return Status(static_cast<absl::StatusCode>(reply.code()), reply.message());
 }
 
+bool is_done_once(const wire::Request& request) {
+  return request.has_insert() || request.has_increment() || request.has_erase() ||
+         request.has_live_set();
+}
+
 Result<absl::Duration> timeout_of(int64_t timeout_ms) {
   constexpr int64_t kTenYears = int64_t{10} * 366 * 24 * 3600 * 1000;
   if (timeout_ms < 0 || timeout_ms > kTenYears) {
@@ -109,6 +114,7 @@ void State::handle(CallId call, const wire::Request& request, absl::Duration now
 }
 
 void State::dispatch(CallId call, const wire::Request& request, absl::Duration now) {
+  if (is_done_once(request)) return dispatch_once(call, request, now);
   switch (request.operation_case()) {
     case wire::Request::kHeartbeat:
       members_[request.caller().process()].last_heard = now;
@@ -131,11 +137,6 @@ void State::dispatch(CallId call, const wire::Request& request, absl::Duration n
       return leave(call, request);
     case wire::Request::kDeclareDead:
       return declare_dead(call, request);
-    case wire::Request::kInsert:
-    case wire::Request::kIncrement:
-    case wire::Request::kErase:
-    case wire::Request::kLiveSet:
-      return dispatch_once(call, request, now);
     default:
       return answer(call, unimplemented("the request asks for nothing that this coordinator knows; "
                                         "both ends must be of one version"));

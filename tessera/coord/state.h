@@ -230,6 +230,9 @@ class State {
   wire::Batch records_;
 };
 
+/// Whether a request changes something, so that a copy of it must get the first one's reply. Only
+/// of such calls does a client have to say which may be sent again: others may be open for hours.
+bool is_done_once(const wire::Request& request);
 /// A reply that says nothing but the status.
 wire::Reply reply_of(const Status& status);
 Status status_of(const wire::Reply& reply);
