@@ -201,7 +201,10 @@ bool ChaosRun::goes_on(int64_t resumes) {
 }
 
 bool ChaosRun::has_begun() {
-  if (!goes_on(0)) return false;
+  // Before there is a checkpoint a run that is killed begins anew, which is no going on.
+  for (const double end = now_s() + bound_s_; commits_.empty() && now_s() < end && !ended_;)
+    read_for(0.1);
+  if (commits_.empty() || !goes_on(0)) return false;
   bound_s_ = kTimeoutsS + kStartsS + kStarts * (now_s() - begin_);
   return true;
 }

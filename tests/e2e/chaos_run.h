@@ -43,7 +43,7 @@ class ChaosRun {
   void start();
   /// Lets it happen, until it is over.
   void strike(const Event& event);
-  /// Waits for its first steps, which say how long a start takes here.
+  /// Waits for its first checkpoint, which says how long a start takes here.
   bool has_begun();
   /// Waits until all devices train again, after `resumes` in all at least. False where that takes
   /// longer than the bound, or the run has ended.
