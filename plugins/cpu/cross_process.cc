@@ -92,12 +92,26 @@ extern "C" __attribute__((visibility("default"))) int tessera_pjrt_cpu_traffic(
     PJRT_Client* client, TesseraPjrtCpuTraffic* out) {
   if (client == nullptr || out == nullptr || out->struct_size < sizeof(*out)) return 0;
   if (client->cross_process == nullptr) {
-    out->bytes_sent = out->bytes_received = out->operations = 0;
+    out->bytes_sent = out->bytes_received = out->operations = out->waited_ns = 0;
     return 1;
   }
   const auto& traffic = client->cross_process->launches->traffic();
   out->bytes_sent = traffic.bytes_sent;
   out->bytes_received = traffic.bytes_received;
   out->operations = traffic.operations;
+  out->waited_ns = static_cast<uint64_t>(traffic.waiting.total().count());
   return 1;
+}
+
+extern "C" __attribute__((visibility("default"))) size_t tessera_pjrt_cpu_collectives(
+    PJRT_Client* client, char* out, size_t size) {
+  if (out != nullptr && size > 0) *out = '\0';
+  if (client == nullptr || client->cross_process == nullptr) return 0;
+  const std::string text = client->cross_process->launches->collectives_under_way().to_text();
+  if (out != nullptr && size > 0) {
+    const size_t kept = std::min(size - 1, text.size());
+    std::memcpy(out, text.data(), kept);
+    out[kept] = '\0';
+  }
+  return text.size();
 }

@@ -152,15 +152,15 @@ class DeviceCommunicator : public xla::Communicator {
 
  private:
   template <typename Body>
-  xla::Future<> run(std::string_view name, const Executor& executor, const Body& body) {
-    const absl::Status status = try_run(executor, body);
+  xla::Future<> run(const char* name, const Executor& executor, const Body& body) {
+    const absl::Status status = try_run(name, executor, body);
     if (status.ok()) return xla::Future<>(status);
     return xla::Future<>(absl::Status(status.code(), absl::StrCat(name, " among ", devices_.size(),
                                                                   " devices: ", status.message())));
   }
 
   template <typename Body>
-  xla::Future<> reduce(std::string_view name, xla::PrimitiveType type, const Executor& executor,
+  xla::Future<> reduce(const char* name, xla::PrimitiveType type, const Executor& executor,
                        const Body& body) {
     const absl::StatusOr<Element> element = to_element(type);
     if (!element.ok()) return xla::Future<>(element.status());
@@ -168,10 +168,11 @@ class DeviceCommunicator : public xla::Communicator {
   }
 
   template <typename Body>
-  absl::Status try_run(const Executor& executor, const Body& body) {
+  absl::Status try_run(const char* name, const Executor& executor, const Body& body) {
     TF_ASSIGN_OR_RETURN(const auto* cpu, xla::cpu::CpuCollectives::TryCast(&executor));
     const std::shared_ptr<Launches> launches = launches_.lock();
     if (launches == nullptr) return absl::FailedPreconditionError("the client has been destroyed");
+    const UnderWay::Scope scope(launches->collectives_under_way(), name, devices_);
     const int64_t launch = cpu->rendezvous_key().run_id.ToInt();
     return catch_failure([&] {
       try {

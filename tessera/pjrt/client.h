@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "tessera/base/status.h"
 #include "tessera/ir/host_array.h"
 #include "tessera/pjrt/buffer.h"
@@ -32,6 +33,7 @@ struct HostView {
 struct Traffic {
   uint64_t bytes_sent = 0, bytes_received = 0;
   uint64_t operations = 0;  ///< collectives that had to do with other processes
+  absl::Duration waited;    ///< while one of them waited for another process or the network
 };
 
 /// A connection to the devices of one plugin. Move-only handle; what it made keeps the connection
@@ -63,6 +65,10 @@ class Client {
   Status update_processes(std::span<const ProcessState> states) const;
   /// UNIMPLEMENTED where the plugin is not ours.
   Result<Traffic> traffic() const;
+  /// The collectives that devices of this process are in, a line each, the oldest
+  /// first: "all-reduce among devices 0, 1, 2, 3 for 12.5 s". UNIMPLEMENTED where the plugin is not
+  /// ours.
+  Result<std::string> collectives_under_way() const;
 
   /// Copies `array` to `device`; the array may be changed or freed when the call returns.
   Result<Buffer> to_device(const HostArray& array, const Device& device) const;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugins/cpu/collectives/communicator.h"
+#include "plugins/cpu/collectives/under_way.h"
 
 namespace tessera::pjrt_cpu {
 
@@ -67,6 +68,7 @@ class Launches : public std::enable_shared_from_this<Launches> {
   void stop();
 
   Traffic& traffic() { return options_.network->traffic(); }
+  UnderWay& collectives_under_way() { return collectives_under_way_; }
 
  private:
   /// Everything that one set of processes shares.
@@ -93,6 +95,7 @@ class Launches : public std::enable_shared_from_this<Launches> {
   void fail_worlds_with(int process, const std::string& reason);
 
   const Options options_;
+  UnderWay collectives_under_way_;
   std::mutex store_mutex_;  // held while a thread of a communicator's uses the store
   bool stopped_ = false;    // guarded by store_mutex_
   std::mutex mutex_;

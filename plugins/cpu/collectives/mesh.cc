@@ -353,6 +353,7 @@ void Transfers::await(Message& message) {
 }
 
 void Transfers::wait() {
+  const WaitTime::Scope scope(mesh_.network_.traffic().waiting);
   for (Message& message : messages_) await(message);
   std::lock_guard lock(mesh_.mutex_);
   messages_.clear();

@@ -14,6 +14,7 @@
 
 #include "plugins/cpu/collectives/failure.h"
 #include "plugins/cpu/collectives/key_values.h"
+#include "plugins/cpu/collectives/wait_time.h"
 
 namespace gloo::transport {
 class Device;
@@ -29,6 +30,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 struct Traffic {
   std::atomic<uint64_t> bytes_sent = 0, bytes_received = 0;
   std::atomic<uint64_t> operations = 0;  ///< collectives that went over the network
+  WaitTime waiting;                      ///< for other processes and for the network
 };
 
 /// The end of this process's connections: one address, and Gloo's one thread for all of them.
