@@ -252,6 +252,14 @@ void FaultToleranceConfig::fields(ConfigFields& f) {
   f.field("max_failures", max_failures)
       .range(1, 1'000'000)
       .help("How often processes may be lost without a step between, before the run ends.");
+  f.field("hang_timeout_s", hang_timeout_s)
+      .at_least(0)
+      .help(
+          "Seconds at one place of training after which a process is stuck: it is named, and ended "
+          "as if it had died. Longer than a step, a validation batch or a save takes; 0: never.");
+  f.field("slow_factor", slow_factor)
+      .at_least(1)
+      .help("A process that works so many times as long in a step as the median is named.");
 }
 
 void PluginConfig::fields(ConfigFields& f) {
@@ -281,7 +289,7 @@ void RunConfig::fields(ConfigFields& f) {
   f.section("checkpoint", checkpoint, "saving and resuming");
   f.section("logging", logging, "metrics");
   f.section("guards", guards, "what is watched while it trains");
-  f.section("fault_tolerance", fault_tolerance, "several processes of which some may die");
+  f.section("fault_tolerance", fault_tolerance, "processes that die or get stuck");
   f.section("plugin", plugin, "devices");
   f.field("kernels", kernels)
       .help(

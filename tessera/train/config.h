@@ -149,11 +149,13 @@ struct GuardsConfig {
   void fields(ConfigFields& f);
 };
 
-/// Of a run in several processes where some may die (docs/fault_tolerance.md).
+/// Of a run whose processes may die or get stuck (docs/fault_tolerance.md).
 struct FaultToleranceConfig {
   int64_t min_processes = 1;
-  double timeout_s = 300;     ///< For that many to be there.
-  int64_t max_failures = 10;  ///< Without a step between them.
+  double timeout_s = 300;       ///< For that many to be there.
+  int64_t max_failures = 10;    ///< Without a step between them.
+  double hang_timeout_s = 600;  ///< At one place of the loop of steps; 0: for ever.
+  double slow_factor = 1.5;     ///< See SlowProcesses.
 
   void fields(ConfigFields& f);
 };

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "absl/strings/numbers.h"
 #include "tessera/coord/shared_values.h"
 #include "tessera/live/shared_errors.h"
 
@@ -19,6 +20,10 @@ coord::Exchange::Arrays as_arrays(const std::string& text) {
 std::string as_text(const coord::Exchange::Arrays& arrays) {
   const std::span<const std::byte> bytes = arrays.at("text").bytes();
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+std::string topic_prefix(const std::string& name, const std::string& topic) {
+  return str_cat("tessera/peers/", name, "/", topic, "/");
 }
 
 }  // namespace
@@ -89,6 +94,28 @@ Result<std::vector<std::string>> Peers::gather(const std::string& text) {
   std::vector<std::string> texts;
   for (const auto& arrays : all) texts.push_back(as_text(arrays));
   return texts;
+}
+
+Status Peers::publish(const std::string& topic, const std::string& text) {
+  if (alone()) return absl::OkStatus();
+  return client_->insert(str_cat(topic_prefix(name_, topic), process()), text, /*overwrite=*/true);
+}
+
+Result<std::map<int, std::string>> Peers::published(const std::string& topic) const {
+  std::map<int, std::string> result;
+  if (alone()) return result;
+  const std::string prefix = topic_prefix(name_, topic);
+  ASSIGN_OR_RETURN(auto values, client_->list(prefix));
+  for (auto& [key, text] : values) {
+    int process = 0;
+    if (absl::SimpleAtoi(key.substr(prefix.size()), &process)) result[process] = std::move(text);
+  }
+  return result;
+}
+
+Status Peers::declare_dead(int process, uint64_t incarnation, const std::string& why) {
+  if (alone()) return absl::OkStatus();
+  return client_->declare_dead({process, incarnation}, why);
 }
 
 Result<bool> Peers::agree_on_step(const std::string& what, int64_t step, bool wanted) {

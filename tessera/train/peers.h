@@ -51,6 +51,22 @@ class Peers {
   /// Every process's text, by process; only on the leader.
   Result<std::vector<std::string>> gather(const std::string& text);
 
+  // Safe to call from any thread, in any order:
+
+  /// Says `text` of this process to whoever asks about `topic`, in the place of what it said
+  /// before.
+  Status publish(const std::string& topic, const std::string& text);
+  /// What processes say about `topic`.
+  Result<std::map<int, std::string>> published(const std::string& topic) const;
+  /// Which start of this process it is; see coord::ProcessId.
+  uint64_t incarnation() const { return client_ == nullptr ? 0 : client_->incarnation(); }
+  /// Ends a start of a process that does not get on; see coord::Client.
+  Status declare_dead(int process, uint64_t incarnation, const std::string& why);
+  /// Why these processes can no longer do anything together; else OK.
+  Status failure() const { return client_ == nullptr ? absl::OkStatus() : client_->failure(); }
+
+  // By the one thread:
+
   /// Whether all do `what` before the step after `step`: true everywhere at the same step, soon
   /// after `wanted` was true somewhere. To be called before each step, in order.
   Result<bool> agree_on_step(const std::string& what, int64_t step, bool wanted);

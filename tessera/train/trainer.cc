@@ -29,6 +29,7 @@
 #include "tessera/train/state_checkpoint.h"
 #include "tessera/train/token_store.h"
 #include "tessera/train/traffic_meter.h"
+#include "tessera/train/watchdog.h"
 
 namespace tessera {
 namespace {
@@ -85,7 +86,7 @@ Status name_guard(const Status& status) {
 class Trainer {
  public:
   Trainer(Session session, TrainingData data, const TrainEnvironment& environment, Peers& peers,
-          Goodput& goodput)
+          Goodput& goodput, Watchdog& watchdog)
       : session_(std::move(session)),
         config_(session_.config),
         schedule_(config_.resolved_schedule()),
@@ -93,6 +94,7 @@ class Trainer {
         environment_(environment),
         peers_(peers),
         goodput_(goodput),
+        watchdog_(watchdog),
         saves_(peers),
         checkpoints_(session_, environment.files, environment.clock,
                      peers.alone() ? nullptr : &saves_) {}
@@ -147,6 +149,7 @@ class Trainer {
   const TrainEnvironment& environment_;
   Peers& peers_;
   Goodput& goodput_;
+  Watchdog& watchdog_;
   PeerSaves saves_;
   std::unique_ptr<LocalTier> local_tier_;  // null: there is none
   RunCheckpoints checkpoints_;
@@ -183,6 +186,7 @@ Status Trainer::prepare() {
 
 Status Trainer::compile() {
   const Goodput::Scope scope(goodput_, Goodput::kCompile);
+  watchdog_.enter("compiling");
   Runtime& runtime = *session_.runtime;
   facts_.total_steps = config_.training.steps;
   facts_.devices = session_.layout.mesh.size();
@@ -254,6 +258,7 @@ void Trainer::print_peak(const GemmPeak& peak) const {
 }
 
 Status Trainer::start_state() {
+  watchdog_.enter("making or restoring its state");
   bool resumed = false;
   if (config_.checkpoint.enabled) {
     RETURN_IF_ERROR(open_local_tier());
@@ -404,12 +409,14 @@ Status Trainer::open_metrics() {
 
 Result<Batch> Trainer::next_batch() {
   const Goodput::Scope scope(goodput_, Goodput::kDataWait);
+  watchdog_.enter("reading the batch of step", step_ + 1);
   return data_.train->next();
 }
 
 Status Trainer::dispatch() {
   ASSIGN_OR_RETURN(const Batch batch, next_batch());
   const double data_wait_s = data_.train->last_wait_ms() / 1e3;
+  watchdog_.enter("launching step", step_ + 1);
   if (examples_log_) RETURN_IF_ERROR(examples_log_->add(step_ + 1, batch));
   between_steps_ = false;
   ASSIGN_OR_RETURN(Tree<Array> arguments, put_batch(*session_.runtime, batch, *train_step_, even_));
@@ -436,6 +443,7 @@ Status Trainer::dispatch() {
 Status Trainer::complete_one() {
   const Pending pending = std::move(pending_.front());
   pending_.pop_front();
+  watchdog_.enter("waiting for the end of step", pending.step);
   ASSIGN_OR_RETURN(const HostArray loss, pending.metrics.at("loss").to_host());
   ASSIGN_OR_RETURN(const HostArray grad_norm, pending.metrics.at("gradient_norm").to_host());
   const absl::Duration now = environment_.clock.elapsed();
@@ -470,6 +478,7 @@ Status Trainer::complete_one() {
   last_loss_ = metrics.loss;
   last_grad_norm_ = metrics.grad_norm;
   last_completion_ = now;
+  watchdog_.add_step(metrics.seconds, metrics.data_wait_seconds);
   environment_.on_step(pending.step);
   return absl::OkStatus();
 }
@@ -517,6 +526,7 @@ Status Trainer::evaluate() {
   std::vector<Tree<Array>> sums;
   for (int64_t i = 0; i < config_.training.eval_batches && data_.validation->batches_left() > 0;
        ++i) {
+    watchdog_.enter("validating after step", step_);
     ASSIGN_OR_RETURN(const Batch batch, data_.validation->next());
     ASSIGN_OR_RETURN(Tree<Array> arguments,
                      put_batch(*session_.runtime, batch, *eval_step_, even_));
@@ -527,6 +537,7 @@ Status Trainer::evaluate() {
     sums.push_back(std::move(result));
   }
   double cross_entropy = 0, weight = 0;
+  watchdog_.enter("waiting for the validation after step", step_);
   for (const Tree<Array>& sum : sums) {
     ASSIGN_OR_RETURN(const HostArray part, sum.at("cross_entropy").to_host());
     ASSIGN_OR_RETURN(const HostArray part_weight, sum.at("weight").to_host());
@@ -564,6 +575,7 @@ Status Trainer::save(SaveTo to) {
   const absl::Duration asked = environment_.clock.elapsed();
   RETURN_IF_ERROR(complete_all());  // a state whose loss is not finite never gets here
   const Goodput::Scope scope(goodput_, Goodput::kCheckpoint);
+  watchdog_.enter("saving the state after step", step_);
   Tree<Array> saved;
   for (const auto& [path, array] : state_) {
     if (is_saved(path, config_)) RETURN_IF_ERROR(saved.add(path, array));
@@ -646,6 +658,7 @@ Status Trainer::train_on() {
 // That devices hold alike what they should.
 Status Trainer::compare_replicas() {
   RETURN_IF_ERROR(complete_all());
+  watchdog_.enter("comparing replicas after step", step_);
   const Status equal = check_replicas(
       state_, [this](const std::string& own) { return peers_.gather_everywhere(own); });
   if (equal.ok()) log_debug("replicas are equal at step ", step_);
@@ -661,6 +674,7 @@ Result<bool> Trainer::must_stop() {
 }
 
 Status Trainer::look_for_ends() {
+  watchdog_.enter("agreeing with the others whether to go on after step", step_);
   ASSIGN_OR_RETURN(outcome_.stopped, must_stop());
   if (!environment_.regroup_requested) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool regroup,
@@ -672,6 +686,7 @@ Status Trainer::look_for_ends() {
 
 void Trainer::finish_saves() {
   const Goodput::Scope scope(goodput_, Goodput::kCheckpoint);
+  watchdog_.enter("finishing its saves after step", step_);
   checkpoints_.finish(metrics_);
 }
 
@@ -700,6 +715,7 @@ Result<TrainOutcome> Trainer::run() {
     outcome_.validation_loss = validation_loss_;
   }
   first_step_ = step_;
+  watchdog_.begin_training();
   RETURN_IF_ERROR(look_for_ends());
   goodput_.enter(Goodput::kTraining);
   const Status status = name_guard(train_on());
@@ -779,6 +795,12 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
                                     Peers& peers, Goodput& goodput) {
   // Before the devices, whose clients would wait for each other with other options.
   RETURN_IF_ERROR(check_same_settings(config, peers));
+  WatchdogOptions watching;
+  watching.hang_timeout = config.fault_tolerance.hang_timeout_s > 0
+                              ? absl::Seconds(config.fault_tolerance.hang_timeout_s)
+                              : absl::InfiniteDuration();
+  watching.slow_factor = config.fault_tolerance.slow_factor;
+  Watchdog watchdog(peers, environment.clock, watching);
   // What a recipe asks of model, mesh and devices that cannot be: before anything is made.
   ASSIGN_OR_RETURN(Session session,
                    Session::open(config, peers.group(), environment.all_processes));
@@ -807,8 +829,9 @@ Result<TrainOutcome> train_together(const RunConfig& config, const TrainEnvironm
   if (!vocabulary.ok()) return usage_error(vocabulary);
   ASSIGN_OR_RETURN(const std::vector<int64_t> rows, rows_of_this_process(session));
   ASSIGN_OR_RETURN(TrainingData data, TrainingData::open(session.config, stores, rows));
-  Trainer trainer(std::move(session), std::move(data), environment, peers, goodput);
+  Trainer trainer(std::move(session), std::move(data), environment, peers, goodput, watchdog);
   const Attached attached(environment.watch, client);
+  const Watchdog::Devices devices(watchdog, client);
   RETURN_IF_ERROR(trainer.prepare());
   // Only now: a config that the run's state does not fit must leave the run's own in place.
   RETURN_IF_ERROR(
