@@ -7,7 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tessera/kernels/product.h"
+#include "tessera/kernels/attention_internal.h"
+#include "tessera/kernels/bf16_product.h"
 #include "tessera/kernels/rows.h"
 #include "tessera/kernels/workers.h"
 
@@ -15,41 +16,6 @@ namespace tessera::kernels {
 namespace {
 
 constexpr int64_t kBlock = 128;  // of queries and of keys
-// The logarithm of the sum of a query that sees nothing: its weights come out as 0.
-constexpr float kNothingSeen = 1e30f;
-
-int64_t blocks_of(int64_t size) { return (size + kBlock - 1) / kBlock; }
-
-struct Range {
-  int64_t first, size;
-};
-Range block_of(int64_t size, int64_t index) {
-  return {index * kBlock, std::min(kBlock, size - index * kBlock)};
-}
-
-/// Pieces of one allocation, each aligned for vectors.
-class Arena {
- public:
-  float* floats(int64_t count) {
-    const int64_t start = size_;
-    size_ += (count + 15) / 16 * 16;
-    return base_ == nullptr ? nullptr : base_ + start;
-  }
-  /// Lays out by calling `layout` twice: to count, and to hand out.
-  template <typename Layout>
-  static void lay_out(const Layout& layout) {
-    Arena arena;
-    layout(arena);
-    arena.base_ = static_cast<float*>(
-        scratch(ScratchPlace::kCaller, static_cast<size_t>(arena.size_) * sizeof(float)));
-    arena.size_ = 0;
-    layout(arena);
-  }
-
- private:
-  float* base_ = nullptr;
-  int64_t size_ = 0;
-};
 
 /// A product of dense f32 matrices.
 const Multiplier& dense(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
@@ -89,17 +55,17 @@ class PackedBlocks {
       : rows_(rows), width_(width), transposed_(transposed) {
     stride_ = (packed_floats(code(std::min(rows, kBlock))) + 15) / 16 * 16;
   }
-  int64_t floats() const { return blocks_of(rows_) * stride_; }
+  int64_t floats() const { return blocks_of<kBlock>(rows_) * stride_; }
   void set(float* memory) { memory_ = memory; }
 
   void pack(const float* dense_rows) const {
-    for (int64_t i = 0; i < blocks_of(rows_); ++i) {
-      const Range block = block_of(rows_, i);
+    for (int64_t i = 0; i < blocks_of<kBlock>(rows_); ++i) {
+      const Range block = block_of<kBlock>(rows_, i);
       code(block.size).pack(dense_rows + block.first * width_, memory_ + i * stride_);
     }
   }
   Packed block(int64_t index) const {
-    return {memory_ + index * stride_, &code(block_of(rows_, index).size)};
+    return {memory_ + index * stride_, &code(block_of<kBlock>(rows_, index).size)};
   }
 
  private:
@@ -133,49 +99,10 @@ void spread(const float* from, DType dtype, int64_t rows, int64_t stride, int64_
   }
 }
 
-template <typename T>
-T* at(T* base, DType dtype, int64_t element) {
-  using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-  return reinterpret_cast<Byte*>(base) + element * dtype_host_bytes(dtype);
-}
-
-/// One row of the batch and one key head: what all its blocks share.
-struct Head {
-  const AttentionProblem& p;
-  int64_t b, k;
-  const int32_t *segments_t, *segments_s;
-  float factor;
-
-  Head(const AttentionProblem& problem, int64_t task)
-      : p(problem),
-        b(task / problem.k),
-        k(task % problem.k),
-        segments_t(problem.segments_bt + b * problem.t),
-        segments_s(problem.segments_bs + b * problem.s),
-        factor(static_cast<float>(1 / std::sqrt(static_cast<double>(problem.c)))) {}
-
-  int64_t groups() const { return p.h / p.k; }
-  int64_t query_head(int64_t g) const { return k * groups() + g; }
-  /// The first element of a query head in [B,T,H,C], of this key head in [B,S,K,C].
-  int64_t query_start(int64_t g) const { return b * p.t * p.h * p.c + query_head(g) * p.c; }
-  int64_t key_start() const { return b * p.s * p.k * p.c + k * p.c; }
-  int64_t log_sum_start(int64_t g) const { return (b * p.h + query_head(g)) * p.t; }
-
-  /// Whether a query of the block may see a key of the block, by their places and segments.
-  bool may_see(Range queries, Range keys) const {
-    const auto bounds = [](const int32_t* values, Range range) {
-      return std::minmax_element(values + range.first, values + range.first + range.size);
-    };
-    if (*bounds(p.places_s, keys).first > *bounds(p.places_t, queries).second) return false;
-    const auto [low_t, high_t] = bounds(segments_t, queries);
-    const auto [low_s, high_s] = bounds(segments_s, keys);
-    return *low_s <= *high_t && *low_t <= *high_s;
-  }
-};
-
 void forward_head(const Head& head, const void* q, const void* k, const void* v, void* out,
                   float* log_sums) {
   const AttentionProblem& p = head.p;
+  const Visibility visible(head, kBlock);
   PackedBlocks keys(p.s, p.c, /*transposed=*/true), values(p.s, p.c, /*transposed=*/false);
   float *rows_s = nullptr, *rows_t = nullptr, *scores = nullptr, *mixed = nullptr;
   float *packed_k = nullptr, *packed_v = nullptr;
@@ -194,17 +121,17 @@ void forward_head(const Head& head, const void* q, const void* k, const void* v,
   gather(at(v, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_s);
   values.pack(rows_s);
   for (int64_t g = 0; g < head.groups(); ++g) {
-    for (int64_t i = 0; i < blocks_of(p.t); ++i) {
-      const Range t = block_of(p.t, i);
+    for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
+      const Range t = block_of<kBlock>(p.t, i);
       const int64_t start = head.query_start(g) + t.first * p.h * p.c;
       gather(at(q, p.dtype, start), p.dtype, t.size, p.h * p.c, p.c, rows_t);
       float largest[kBlock], sums[kBlock];
       std::fill_n(largest, kBlock, -std::numeric_limits<float>::infinity());
       std::fill_n(sums, kBlock, 0.0f);
       std::fill_n(mixed, t.size * p.c, 0.0f);
-      for (int64_t j = 0; j < blocks_of(p.s); ++j) {
-        const Range s = block_of(p.s, j);
-        if (!head.may_see(t, s)) continue;
+      for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
+        const Range s = block_of<kBlock>(p.s, j);
+        if (!visible.any(i, j)) continue;
         run(dense(t.size, s.size, p.c, false, true, false), rows_t, keys.block(j), scores);
         for (int64_t row = 0; row < t.size; ++row) {
           float* line = scores + row * s.size;
@@ -250,16 +177,20 @@ struct QueryHead {
 // only the queries' product turns one of them round.
 void backward_head(const Head& head, const AttentionReverse& x) {
   const AttentionProblem& p = head.p;
+  const Visibility visible(head, kBlock);
   std::vector<QueryHead> queries(head.groups(), QueryHead(p.t, p.c));
   PackedBlocks keys(p.s, p.c, false);
   float *rows_t = nullptr, *rows_out = nullptr, *rows_k = nullptr, *rows_v = nullptr;
-  float *packed_k = nullptr, *weights = nullptr, *of_scores = nullptr, *dk = nullptr, *dv = nullptr;
+  float *packed_k = nullptr, *scores = nullptr, *products = nullptr;
+  float *weights = nullptr, *of_scores = nullptr, *dk = nullptr, *dv = nullptr;
   Arena::lay_out([&](Arena& arena) {
     rows_t = arena.floats(p.t * p.c);
     rows_out = arena.floats(p.t * p.c);
     rows_k = arena.floats(p.s * p.c);
     rows_v = arena.floats(p.s * p.c);
     packed_k = arena.floats(keys.floats());
+    scores = arena.floats(kBlock * kBlock);
+    products = arena.floats(kBlock * kBlock);
     weights = arena.floats(kBlock * kBlock);
     of_scores = arena.floats(kBlock * kBlock);
     dk = arena.floats(kBlock * p.c);
@@ -290,26 +221,30 @@ void backward_head(const Head& head, const AttentionReverse& x) {
       query.inner[row] = rows::dot(rows_t + row * p.c, rows_out + row * p.c, p.c);
     std::fill_n(query.q_grad, p.t * p.c, 0.0f);
   }
-  for (int64_t j = 0; j < blocks_of(p.s); ++j) {
-    const Range s = block_of(p.s, j);
+  for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
+    const Range s = block_of<kBlock>(p.s, j);
     std::fill_n(dk, s.size * p.c, 0.0f);
     std::fill_n(dv, s.size * p.c, 0.0f);
     for (int64_t g = 0; g < head.groups(); ++g) {
       const QueryHead& query = queries[g];
-      for (int64_t i = 0; i < blocks_of(p.t); ++i) {
-        const Range t = block_of(p.t, i);
-        if (!head.may_see(t, s)) continue;
+      for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
+        const Range t = block_of<kBlock>(p.t, i);
+        if (!visible.any(i, j)) continue;
         const Multiplier& across = dense(s.size, t.size, p.c, false, true, false);
-        run(across, rows_k + s.first * p.c, query.q_columns.block(i), weights);
-        run(across, rows_v + s.first * p.c, query.cotangent_columns.block(i), of_scores);
+        run(across, rows_k + s.first * p.c, query.q_columns.block(i), scores);
+        run(across, rows_v + s.first * p.c, query.cotangent_columns.block(i), products);
         const float* log_sums = x.log_sums + head.log_sum_start(g) + t.first;
         for (int64_t row = 0; row < s.size; ++row) {
           const rows::Seen key{p.places_s[s.first + row], head.segments_s[s.first + row]};
-          float* line = weights + row * t.size;
-          rows::weigh_again(line, head.factor, log_sums, key, p.places_t + t.first,
-                            head.segments_t + t.first, t.size);
-          rows::softmax_gradient(of_scores + row * t.size, line, query.inner + t.first, head.factor,
-                                 t.size);
+          const int64_t line = row * t.size;
+          rows::attention_gradient({.factor = head.factor,
+                                    .key = key,
+                                    .places = p.places_t + t.first,
+                                    .segments = head.segments_t + t.first,
+                                    .log_sums = log_sums,
+                                    .inner = query.inner + t.first},
+                                   scores + line, products + line, weights + line, of_scores + line,
+                                   t.size);
         }
         const Multiplier& down = dense(s.size, p.c, t.size, false, false, true);
         run(down, weights, query.cotangent.block(i), dv);
@@ -331,14 +266,18 @@ void backward_head(const Head& head, const AttentionReverse& x) {
 
 void attention_forward(const AttentionProblem& problem, int threads, const void* q, const void* k,
                        const void* v, void* out, float* log_sums) {
+  const bool in_bf16 = problem.dtype == DType::kBF16 && has_bf16_product();
+  const auto run_head = in_bf16 ? forward_head_bf16 : forward_head;
   run_parallel(threads, problem.b * problem.k,
-               [&](int64_t task) { forward_head(Head(problem, task), q, k, v, out, log_sums); });
+               [&](int64_t task) { run_head(Head(problem, task), q, k, v, out, log_sums); });
 }
 
 void attention_backward(const AttentionProblem& problem, int threads,
                         const AttentionReverse& values) {
+  const bool in_bf16 = problem.dtype == DType::kBF16 && has_bf16_product();
+  const auto run_head = in_bf16 ? backward_head_bf16 : backward_head;
   run_parallel(threads, problem.b * problem.k,
-               [&](int64_t task) { backward_head(Head(problem, task), values); });
+               [&](int64_t task) { run_head(Head(problem, task), values); });
 }
 
 }  // namespace tessera::kernels

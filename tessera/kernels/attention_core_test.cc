@@ -7,6 +7,7 @@
 
 #include "tessera/base/strings.h"
 #include "tessera/ir/host_array.h"
+#include "tessera/kernels/processor_testing.h"
 
 namespace tessera::kernels {
 namespace {
@@ -95,14 +96,14 @@ TEST(Attention, ResultsAndGradientsOfRandomProblemsAreThoseOfItsDefinition) {
   const auto one_of = [&](std::initializer_list<int64_t> values) {
     return values.begin()[random() % values.size()];
   };
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 500; ++i) {
     AttentionProblem p;
     p.b = one_of({0, 1, 2, 3});
-    p.t = one_of({1, 2, 7, 16, 33, 65, 127, 128, 129, 200});
-    p.s = random() % 4 ? p.t : one_of({1, 5, 64, 140, 260});
+    p.t = one_of({1, 2, 7, 16, 33, 64, 65, 129, 140});
+    p.s = random() % 4 ? p.t : one_of({1, 5, 64, 150});
     p.k = one_of({1, 2, 3});
     p.h = p.k * one_of({1, 2, 4});
-    p.c = one_of({1, 2, 8, 16, 24, 64});
+    p.c = one_of({1, 2, 7, 8, 24, 64});
     p.dtype = random() % 2 ? DType::kBF16 : DType::kF32;
     std::vector<int32_t> places_t(p.t), places_s(p.s), segments_t(p.b * p.t), segments_s(p.b * p.s);
     const bool shuffled = random() % 4 == 0, segmented = random() % 2, blind = random() % 5 == 0;
@@ -125,9 +126,10 @@ TEST(Attention, ResultsAndGradientsOfRandomProblemsAreThoseOfItsDefinition) {
     p.places_s = places_s.data();
     p.segments_bt = segments_t.data();
     p.segments_bs = segments_s.data();
-    SCOPED_TRACE(str_cat("b", p.b, " t", p.t, " s", p.s, " h", p.h, " k", p.k, " c", p.c, " ",
-                         dtype_name(p.dtype), " shuffled ", shuffled, " segmented ", segmented,
-                         " blind ", blind));
+    const LimitedProcessor limited(random);
+    SCOPED_TRACE(str_cat(limited.text(), " b", p.b, " t", p.t, " s", p.s, " h", p.h, " k", p.k,
+                         " c", p.c, " ", dtype_name(p.dtype), " shuffled ", shuffled, " segmented ",
+                         segmented, " blind ", blind));
     const Shape of_queries{p.dtype, {p.b, p.t, p.h, p.c}}, of_keys{p.dtype, {p.b, p.s, p.k, p.c}};
     const HostArray q = random_array(of_queries, random), k = random_array(of_keys, random),
                     v = random_array(of_keys, random), ct = random_array(of_queries, random);
@@ -148,7 +150,8 @@ TEST(Attention, ResultsAndGradientsOfRandomProblemsAreThoseOfItsDefinition) {
                         .k_grad = data_of(k_grad),
                         .v_grad = data_of(v_grad)});
     const ByHand wanted(p, to_doubles(q), to_doubles(k), to_doubles(v), to_doubles(ct));
-    const double tolerance = p.dtype == DType::kBF16 ? 1.0 / 100 : 1e-5;
+    // Where products are of bf16, weights and the gradients of scores are rounded to it too.
+    const double tolerance = p.dtype == DType::kBF16 ? 1.0 / 50 : 1e-5;
     expect_near(out, wanted.out, tolerance, "out");
     expect_near(q_grad, wanted.q_grad, tolerance, "q_grad");
     expect_near(k_grad, wanted.k_grad, tolerance, "k_grad");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/kernels/bf16_product.h"
 #include "tessera/kernels/workers.h"
 
 namespace tessera::kernels {
@@ -188,9 +189,17 @@ void run_matmul(const MatmulPlan& plan, int threads, const void* a, const void* 
                 static_cast<const std::byte*>(b) + at_b * in,
                 static_cast<std::byte*>(c) + at_c * out);
   };
+  const bool in_bf16 = whole.operands == DType::kBF16 && has_bf16_product();
   if (repeats >= 4 * threads) {
-    run_parallel(threads, repeats,
-                 [&](int64_t index) { one(index, [&](auto... at) { multiply(whole, at...); }); });
+    run_parallel(threads, repeats, [&](int64_t index) {
+      one(index,
+          [&](auto... at) { in_bf16 ? multiply_bf16(whole, 1, at...) : multiply(whole, at...); });
+    });
+    return;
+  }
+  if (in_bf16) {
+    for (int64_t index = 0; index < repeats; ++index)
+      one(index, [&](auto... at) { multiply_bf16(whole, threads, at...); });
     return;
   }
   const Panels panels(whole, threads);

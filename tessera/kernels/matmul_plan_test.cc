@@ -9,6 +9,7 @@
 
 #include "tessera/base/strings.h"
 #include "tessera/ir/host_array.h"
+#include "tessera/kernels/processor_testing.h"
 
 namespace tessera::kernels {
 namespace {
@@ -126,6 +127,43 @@ Case random_case(std::mt19937_64& random) {
   return c;
 }
 
+// Above what the registers, a task and a panel's depth hold, and not a multiple of any.
+TEST(Matmul, BlocksOfLargeProductsMeetAtTheirEdges) {
+  std::mt19937_64 random(8);
+  for (const bool turned_a : {false, true}) {
+    for (const bool turned_b : {false, true}) {
+      for (const DType result : {DType::kF32, DType::kBF16}) {
+        const Case c{.lhs = turned_a ? "km" : "mk",
+                     .rhs = turned_b ? "nk" : "kn",
+                     .batch = "",
+                     .sizes = {{'m', 201}, {'n', 331}, {'k', 1601}}};
+        SCOPED_TRACE(text_of(c, DType::kBF16, result));
+        const Shape lhs{DType::kBF16, c.dims(c.lhs)}, rhs{DType::kBF16, c.dims(c.rhs)};
+        const auto plan = plan_matmul({c.dot_dims(), result, Precision::kDefault}, lhs, rhs);
+        if (!plan) GTEST_SKIP() << "this machine multiplies no bf16";
+        const HostArray a = random_array(lhs, random), b = random_array(rhs, random);
+        HostArray out = random_array({result, c.dims(c.result())}, random);
+        run_matmul(*plan, 2, a.bytes().data(), b.bytes().data(),
+                   const_cast<std::byte*>(out.bytes().data()));
+        const std::vector<double> got = doubles(out), x = doubles(a), y = doubles(b);
+        const int64_t m = c.sizes.at('m'), n = c.sizes.at('n'), k = c.sizes.at('k');
+        const double rounding = result == DType::kBF16 ? 1.0 / 128 : 1e-5;
+        for (int64_t row = 0; row < m; row += 1 + row % 3) {
+          for (int64_t column = 0; column < n; column += 1 + column % 5) {
+            double sum = 0;
+            for (int64_t i = 0; i < k; ++i) {
+              sum += x[turned_a ? i * m + row : row * k + i] *
+                     y[turned_b ? column * k + i : i * n + column];
+            }
+            ASSERT_NEAR(got[row * n + column], sum, rounding * (std::abs(sum) + 12))
+                << "row " << row << ", column " << column;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Matmul, RandomProductsOfAnyTranspositionAreThoseOfASumByHand) {
   std::mt19937_64 random(7);
   int taken = 0;
@@ -140,7 +178,8 @@ TEST(Matmul, RandomProductsOfAnyTranspositionAreThoseOfASumByHand) {
     const auto plan = plan_matmul({c.dot_dims(), result, Precision::kDefault}, lhs, rhs);
     if (!plan) continue;
     ++taken;
-    SCOPED_TRACE(text_of(c, operands, result));
+    const LimitedProcessor limited(random);
+    SCOPED_TRACE(str_cat(text_of(c, operands, result), " ", limited.text()));
     const HostArray a = random_array(lhs, random), b = random_array(rhs, random);
     HostArray out = random_array({result, c.dims(c.result())}, random);
     run_matmul(*plan, 1 + static_cast<int>(random() % 3), a.bytes().data(), b.bytes().data(),

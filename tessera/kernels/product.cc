@@ -1,6 +1,7 @@
 #include "tessera/kernels/product.h"
 
 #include <omp.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -239,7 +240,7 @@ void multiply(const Product& product, const void* a, const void* b, void* c) {
 }
 
 void* scratch(ScratchPlace place, size_t bytes) {
-  constexpr size_t kAlignment = 4096;
+  constexpr size_t kPage = 4096, kHugePage = 2 << 20;
   struct Memory {
     void* data = nullptr;
     size_t size = 0;
@@ -248,11 +249,13 @@ void* scratch(ScratchPlace place, size_t bytes) {
   thread_local std::array<Memory, 5> all;
   Memory& memory = all[static_cast<size_t>(place)];
   if (bytes > memory.size) {
-    const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const size_t page = bytes > kHugePage / 2 ? kHugePage : kPage;
+    const size_t size = (bytes + page - 1) / page * page;
     std::free(std::exchange(memory.data, nullptr));
     memory.size = 0;
-    memory.data = std::aligned_alloc(kAlignment, size);
+    memory.data = std::aligned_alloc(page, size);
     if (memory.data == nullptr) throw std::bad_alloc();
+    if (page == kHugePage) madvise(memory.data, size, MADV_HUGEPAGE);  // advice: never an error
     memory.size = size;
   }
   return memory.data;

@@ -2,15 +2,16 @@
 
 #include <cstdint>
 
-/// Loops over rows of numbers, in the widest vectors that the processor has. All in f32.
+/// Loops over rows of numbers, in the widest vectors that processor() has. All compute in f32; T is
+/// float, or uint16_t for bf16, rounded to the nearest, ties to even. Sums are in any order.
 namespace tessera::kernels::rows {
 
 /// to[i] = from[i], of bf16.
 void widen(const uint16_t* from, float* to, int64_t n);
-/// Rounded to the nearest bf16, ties to even; a NaN stays one.
 void narrow(const float* from, uint16_t* to, int64_t n);
 void scale(float* x, float factor, int64_t n);
-float dot(const float* a, const float* b, int64_t n);
+template <typename T>
+float dot(const T* a, const T* b, int64_t n);
 
 /// Whom a query or key may look at: its place in the sequence, and its segment.
 struct Seen {
@@ -23,12 +24,50 @@ float mask_scores(float* scores, float factor, Seen query, const int32_t* places
 /// scores[i] = exp(scores[i] - largest), 0 for what mask_scores masked; their sum.
 float weigh(float* scores, float largest, int64_t n);
 
-/// For one key and n queries: weights[i] = exp(scores[i] · factor - log_sums[i]), 0 for queries
-/// that do not see it, from the scores that stand there.
-void weigh_again(float* weights, float factor, const float* log_sums, Seen key,
-                 const int32_t* places, const int32_t* segments, int64_t n);
-/// of_scores[i] = weights[i] · (of_scores[i] - inner[i]) · factor.
-void softmax_gradient(float* of_scores, const float* weights, const float* inner, float factor,
-                      int64_t n);
+/// One key and n queries.
+struct AttentionRow {
+  float factor;
+  Seen key;
+  const int32_t *places, *segments;  ///< of the queries
+  const float *log_sums, *inner;     ///< of the queries
+};
+/// weights[i] = exp(scores[i] · factor - log_sums[i]), 0 for queries that do not see the key, and
+/// of_scores[i] = weights[i] · (products[i] - inner[i]) · factor. T float: either may be what it is
+/// computed from.
+template <typename T>
+void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
+                        T* weights, T* of_scores, int64_t n);
+
+/// out = x / sqrt(mean(x²) + epsilon) · scale.
+template <typename T>
+void rms_norm(const T* x, const T* scale, float epsilon, T* out, int64_t n);
+/// Its gradients; that of scale is added to what stands there.
+template <typename T>
+void rms_norm_gradient(const T* x, const T* scale, const T* cotangent, float epsilon, T* x_grad,
+                       float* scale_grad, int64_t n);
+
+/// out = gate · logistic(gate) · up, and its gradients.
+template <typename T>
+void swiglu(const T* gate, const T* up, T* out, int64_t n);
+template <typename T>
+void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_grad, T* up_grad,
+                     int64_t n);
+
+/// log(sum(exp(x))).
+template <typename T>
+float log_sum_exp(const T* x, int64_t n);
+/// out = exp(x - log_sum) · factor.
+template <typename T>
+void softmax_times(const T* x, float log_sum, float factor, T* out, int64_t n);
+
+/// Numbers of an AdamW update; the factors are what moments are multiplied by for having begun at
+/// zero, and the gradient for clipping.
+struct AdamwStep {
+  float b1, b2, epsilon, weight_decay, learning_rate, mu_factor, nu_factor, grad_factor;
+};
+/// The new ones may be the old ones.
+template <typename T>
+void adamw(const AdamwStep& step, const T* grad, const float* param, const float* mu,
+           const float* nu, float* new_param, float* new_mu, float* new_nu, int64_t n);
 
 }  // namespace tessera::kernels::rows

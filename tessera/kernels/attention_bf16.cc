@@ -1,0 +1,242 @@
+// Attention whose products are of bf16, sums and softmax in f32.
+#include <limits>
+
+#include "tessera/kernels/attention_internal.h"
+#include "tessera/kernels/bf16_blocks.h"
+#include "tessera/kernels/rows.h"
+
+namespace tessera::kernels {
+namespace {
+
+constexpr int64_t kBlock = bf16::kPanel;  // of queries and of keys
+
+const uint16_t* halves(const void* data) { return static_cast<const uint16_t*>(data); }
+uint16_t* halves(void* data) { return static_cast<uint16_t*>(data); }
+
+/// The rows [.., C] of a head.
+struct HeadRows {
+  const uint16_t* data;
+  int64_t rows, row, width;
+
+  bf16::Matrix all() const { return {data, rows, width, row, 1}; }
+  bf16::Matrix block(int64_t index) const {
+    const Range range = block_of<kBlock>(rows, index);
+    return {data + range.first * row, range.size, width, row, 1};
+  }
+  bf16::Matrix columns() const { return {data, width, rows, 1, row}; }
+};
+
+/// A head's rows as second matrices: all of them turned round, so that they are the columns, and
+/// each block of them as it is.
+class SecondMatrices {
+ public:
+  enum Which { kColumns = 1, kBlocks = 2 };
+  SecondMatrices(const HeadRows& rows, int which) : rows_(rows), which_(which) {}
+
+  void lay_out(Arena& arena) {
+    if (which_ & kColumns) columns_ = arena.halves(bf16::packed_size(rows_.width, rows_.rows));
+    if (which_ & kBlocks) blocks_ = arena.halves(blocks_of<kBlock>(rows_.rows) * stride());
+  }
+  void pack() const {
+    if (which_ & kColumns) bf16::pack(rows_.columns(), columns_);
+    if (!(which_ & kBlocks)) return;
+    for (int64_t i = 0; i < blocks_of<kBlock>(rows_.rows); ++i)
+      bf16::pack(rows_.block(i), blocks_ + i * stride());
+  }
+  const uint16_t* columns() const { return columns_; }
+  const uint16_t* block(int64_t index) const { return blocks_ + index * stride(); }
+
+ private:
+  int64_t stride() const { return (bf16::packed_size(kBlock, rows_.width) + 31) / 32 * 32; }
+
+  HeadRows rows_;
+  int which_;
+  uint16_t *columns_ = nullptr, *blocks_ = nullptr;
+};
+
+// As they lie, or, of an odd width, copied.
+bf16::Pairs pairs(const bf16::Matrix& rows, uint16_t* copy) {
+  return bf16::has_pairs(rows) ? bf16::pairs_of(rows) : bf16::copy_pairs(rows, copy);
+}
+
+// What lines of weights end with where they are odd: pairs are multiplied whole.
+void end_line(uint16_t* line, int64_t size) {
+  if (size % 2 != 0) line[size] = 0;
+}
+
+bf16::Pairs lines(const uint16_t* weights) { return {weights, kBlock, 2}; }
+
+void spread(const float* from, int64_t rows, int64_t width, uint16_t* to, int64_t stride) {
+  for (int64_t row = 0; row < rows; ++row)
+    rows::narrow(from + row * width, to + row * stride, width);
+}
+
+}  // namespace
+
+void forward_head_bf16(const Head& head, const void* q, const void* k, const void* v, void* out,
+                       float* log_sums) {
+  const AttentionProblem& p = head.p;
+  const Visibility visible(head, kBlock);
+  SecondMatrices keys({halves(k) + head.key_start(), p.s, p.k * p.c, p.c},
+                      SecondMatrices::kColumns);
+  SecondMatrices values({halves(v) + head.key_start(), p.s, p.k * p.c, p.c},
+                        SecondMatrices::kBlocks);
+  float *scores = nullptr, *mixed = nullptr;
+  uint16_t *weights = nullptr, *copy = nullptr;
+  Arena::lay_out([&](Arena& arena) {
+    keys.lay_out(arena);
+    values.lay_out(arena);
+    scores = arena.floats(kBlock * kBlock);
+    mixed = arena.floats(kBlock * p.c);
+    weights = arena.halves(kBlock * kBlock);
+    copy = arena.halves(kBlock * (p.c + 1));
+  });
+  keys.pack();
+  values.pack();
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    const HeadRows queries{halves(q) + head.query_start(g), p.t, p.h * p.c, p.c};
+    for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
+      const Range t = block_of<kBlock>(p.t, i);
+      const bf16::Pairs rows_t = pairs(queries.block(i), copy);
+      float largest[kBlock], sums[kBlock];
+      std::fill_n(largest, kBlock, -std::numeric_limits<float>::infinity());
+      std::fill_n(sums, kBlock, 0.0f);
+      std::fill_n(mixed, t.size * p.c, 0.0f);
+      for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
+        if (!visible.any(i, j)) continue;
+        const Range s = block_of<kBlock>(p.s, j);
+        bf16::multiply({.m = t.size, .n = s.size, .k = p.c}, rows_t, keys.columns(),
+                       {scores, kBlock, false}, j);
+        for (int64_t row = 0; row < t.size; ++row) {
+          float* line = scores + row * kBlock;
+          const rows::Seen query{p.places_t[t.first + row], head.segments_t[t.first + row]};
+          const float here = rows::mask_scores(line, head.factor, query, p.places_s + s.first,
+                                               head.segments_s + s.first, s.size);
+          const float before = largest[row], now = std::max(before, here);
+          if (now > before) {
+            const float shrink = std::exp(before - now);
+            sums[row] *= shrink;
+            rows::scale(mixed + row * p.c, shrink, p.c);
+            largest[row] = now;
+          }
+          sums[row] += rows::weigh(line, now, s.size);
+          rows::narrow(line, weights + row * kBlock, s.size);
+          end_line(weights + row * kBlock, s.size);
+        }
+        bf16::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true}, lines(weights),
+                       values.block(j), {mixed, p.c, false});
+      }
+      for (int64_t row = 0; row < t.size; ++row) {
+        const bool any = sums[row] != 0;
+        rows::scale(mixed + row * p.c, any ? 1 / sums[row] : 0.0f, p.c);
+        log_sums[head.log_sum_start(g) + t.first + row] =
+            any ? largest[row] + std::log(sums[row]) : kNothingSeen;
+      }
+      spread(mixed, t.size, p.c, halves(out) + head.query_start(g) + t.first * p.h * p.c,
+             p.h * p.c);
+    }
+  }
+}
+
+namespace {
+
+/// What the reverse pass keeps of one query head.
+struct QueryHead {
+  SecondMatrices q, cotangent;
+  float *inner = nullptr, *q_grad = nullptr;
+};
+
+}  // namespace
+
+// By lines of keys, as in attention_core.cc.
+void backward_head_bf16(const Head& head, const AttentionReverse& x) {
+  const AttentionProblem& p = head.p;
+  const Visibility visible(head, kBlock);
+  const HeadRows keys{halves(x.k) + head.key_start(), p.s, p.k * p.c, p.c};
+  const HeadRows values{halves(x.v) + head.key_start(), p.s, p.k * p.c, p.c};
+  SecondMatrices packed_keys(keys, SecondMatrices::kBlocks);
+  constexpr int kBoth = SecondMatrices::kColumns | SecondMatrices::kBlocks;
+  std::vector<QueryHead> queries;
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    const int64_t start = head.query_start(g), row = p.h * p.c;
+    queries.push_back({SecondMatrices({halves(x.q) + start, p.t, row, p.c}, kBoth),
+                       SecondMatrices({halves(x.cotangent) + start, p.t, row, p.c}, kBoth)});
+  }
+  float *scores = nullptr, *products = nullptr, *dk = nullptr, *dv = nullptr;
+  uint16_t *weights = nullptr, *of_scores = nullptr, *turned = nullptr;
+  uint16_t *copy_k = nullptr, *copy_v = nullptr;
+  const int64_t turned_size = bf16::pairs_size({nullptr, kBlock, kBlock, 1, kBlock});
+  Arena::lay_out([&](Arena& arena) {
+    packed_keys.lay_out(arena);
+    scores = arena.floats(kBlock * kBlock);
+    products = arena.floats(kBlock * kBlock);
+    dk = arena.floats(kBlock * p.c);
+    dv = arena.floats(kBlock * p.c);
+    weights = arena.halves(kBlock * kBlock);
+    of_scores = arena.halves(kBlock * kBlock);
+    turned = arena.halves(turned_size);
+    copy_k = arena.halves(kBlock * (p.c + 1));
+    copy_v = arena.halves(kBlock * (p.c + 1));
+    for (QueryHead& query : queries) {
+      query.q.lay_out(arena);
+      query.cotangent.lay_out(arena);
+      query.inner = arena.floats(p.t);
+      query.q_grad = arena.floats(p.t * p.c);
+    }
+  });
+  packed_keys.pack();
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    const QueryHead& query = queries[g];
+    query.q.pack();
+    query.cotangent.pack();
+    for (int64_t row = 0; row < p.t; ++row) {
+      const int64_t place = head.query_start(g) + row * p.h * p.c;
+      query.inner[row] = rows::dot(halves(x.cotangent) + place, halves(x.out) + place, p.c);
+    }
+    std::fill_n(query.q_grad, p.t * p.c, 0.0f);
+  }
+  for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
+    const Range s = block_of<kBlock>(p.s, j);
+    const bf16::Pairs rows_k = pairs(keys.block(j), copy_k),
+                      rows_v = pairs(values.block(j), copy_v);
+    std::fill_n(dk, s.size * p.c, 0.0f);
+    std::fill_n(dv, s.size * p.c, 0.0f);
+    for (int64_t g = 0; g < head.groups(); ++g) {
+      const QueryHead& query = queries[g];
+      for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
+        if (!visible.any(i, j)) continue;
+        const Range t = block_of<kBlock>(p.t, i);
+        const bf16::Block across{.m = s.size, .n = t.size, .k = p.c};
+        bf16::multiply(across, rows_k, query.q.columns(), {scores, kBlock, false}, i);
+        bf16::multiply(across, rows_v, query.cotangent.columns(), {products, kBlock, false}, i);
+        for (int64_t row = 0; row < s.size; ++row) {
+          const int64_t line = row * kBlock;
+          rows::attention_gradient(
+              {.factor = head.factor,
+               .key = {p.places_s[s.first + row], head.segments_s[s.first + row]},
+               .places = p.places_t + t.first,
+               .segments = head.segments_t + t.first,
+               .log_sums = x.log_sums + head.log_sum_start(g) + t.first,
+               .inner = query.inner + t.first},
+              scores + line, products + line, weights + line, of_scores + line, t.size);
+          end_line(weights + line, t.size);
+          end_line(of_scores + line, t.size);
+        }
+        const bf16::Block down{.m = s.size, .n = p.c, .k = t.size, .accumulate = true};
+        bf16::multiply(down, lines(weights), query.cotangent.block(i), {dv, p.c, false});
+        bf16::multiply(down, lines(of_scores), query.q.block(i), {dk, p.c, false});
+        const bf16::Pairs by_query =
+            bf16::copy_pairs({of_scores, t.size, s.size, 1, kBlock}, turned);
+        bf16::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true}, by_query,
+                       packed_keys.block(j), {query.q_grad + t.first * p.c, p.c, false});
+      }
+    }
+    const int64_t start = head.key_start() + s.first * p.k * p.c;
+    spread(dk, s.size, p.c, halves(x.k_grad) + start, p.k * p.c);
+    spread(dv, s.size, p.c, halves(x.v_grad) + start, p.k * p.c);
+  }
+  for (int64_t g = 0; g < head.groups(); ++g)
+    spread(queries[g].q_grad, p.t, p.c, halves(x.q_grad) + head.query_start(g), p.h * p.c);
+}
+
+}  // namespace tessera::kernels

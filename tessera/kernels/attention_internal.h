@@ -1,0 +1,122 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "tessera/kernels/attention_core.h"
+#include "tessera/kernels/product.h"
+
+/// For the ways in which attention is computed: what they share.
+namespace tessera::kernels {
+
+// The logarithm of the sum of a query that sees nothing: its weights come out as 0.
+inline constexpr float kNothingSeen = 1e30f;
+
+inline int64_t count_blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
+template <int64_t kBlock>
+int64_t blocks_of(int64_t size) {
+  return count_blocks(size, kBlock);
+}
+
+struct Range {
+  int64_t first, size;
+};
+template <int64_t kBlock>
+Range block_of(int64_t size, int64_t index) {
+  return {index * kBlock, std::min(kBlock, size - index * kBlock)};
+}
+
+/// Pieces of one allocation, each aligned for vectors.
+class Arena {
+ public:
+  /// Of bf16.
+  uint16_t* halves(int64_t count) { return reinterpret_cast<uint16_t*>(floats((count + 1) / 2)); }
+  float* floats(int64_t count) {
+    const int64_t start = size_;
+    size_ += (count + 15) / 16 * 16;
+    return base_ == nullptr ? nullptr : base_ + start;
+  }
+  /// Lays out by calling `layout` twice: to count, and to hand out.
+  template <typename Layout>
+  static void lay_out(const Layout& layout) {
+    Arena arena;
+    layout(arena);
+    arena.base_ = static_cast<float*>(
+        scratch(ScratchPlace::kCaller, static_cast<size_t>(arena.size_) * sizeof(float)));
+    arena.size_ = 0;
+    layout(arena);
+  }
+
+ private:
+  float* base_ = nullptr;
+  int64_t size_ = 0;
+};
+
+template <typename T>
+T* at(T* base, DType dtype, int64_t element) {
+  using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
+  return reinterpret_cast<Byte*>(base) + element * dtype_host_bytes(dtype);
+}
+
+/// One row of the batch and one key head: what all its blocks share.
+struct Head {
+  const AttentionProblem& p;
+  int64_t b, k;
+  const int32_t *segments_t, *segments_s;
+  float factor;
+
+  Head(const AttentionProblem& problem, int64_t task)
+      : p(problem),
+        b(task / problem.k),
+        k(task % problem.k),
+        segments_t(problem.segments_bt + b * problem.t),
+        segments_s(problem.segments_bs + b * problem.s),
+        factor(static_cast<float>(1 / std::sqrt(static_cast<double>(problem.c)))) {}
+
+  int64_t groups() const { return p.h / p.k; }
+  int64_t query_head(int64_t g) const { return k * groups() + g; }
+  /// The first element of a query head in [B,T,H,C], of this key head in [B,S,K,C].
+  int64_t query_start(int64_t g) const { return b * p.t * p.h * p.c + query_head(g) * p.c; }
+  int64_t key_start() const { return b * p.s * p.k * p.c + k * p.c; }
+  int64_t log_sum_start(int64_t g) const { return (b * p.h + query_head(g)) * p.t; }
+};
+
+/// Which blocks of queries may see which blocks of keys, by their places and segments.
+class Visibility {
+ public:
+  Visibility(const Head& head, int64_t block)
+      : queries_(bounds_of(head.p.places_t, head.segments_t, head.p.t, block)),
+        keys_(bounds_of(head.p.places_s, head.segments_s, head.p.s, block)) {}
+  bool any(int64_t query_block, int64_t key_block) const {
+    const Bounds &t = queries_[query_block], &s = keys_[key_block];
+    return s.first_place <= t.last_place && s.first_segment <= t.last_segment &&
+           t.first_segment <= s.last_segment;
+  }
+
+ private:
+  struct Bounds {
+    int32_t first_place, last_place, first_segment, last_segment;
+  };
+  static std::vector<Bounds> bounds_of(const int32_t* places, const int32_t* segments, int64_t size,
+                                       int64_t block) {
+    std::vector<Bounds> all;
+    for (int64_t first = 0; first < size; first += block) {
+      const int64_t end = std::min(size, first + block);
+      const auto [low, high] = std::minmax_element(places + first, places + end);
+      const auto [low_segment, high_segment] =
+          std::minmax_element(segments + first, segments + end);
+      all.push_back({*low, *high, *low_segment, *high_segment});
+    }
+    return all;
+  }
+
+  std::vector<Bounds> queries_, keys_;
+};
+
+void forward_head_bf16(const Head& head, const void* q, const void* k, const void* v, void* out,
+                       float* log_sums);
+void backward_head_bf16(const Head& head, const AttentionReverse& x);
+
+}  // namespace tessera::kernels

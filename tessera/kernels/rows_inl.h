@@ -1,0 +1,182 @@
+// No #pragma once: rows.cc includes this once for each kind of processor, each time in another
+// namespace and with other instructions allowed.
+
+// e^x to about 1e-7 for x from -87 to 88, and its ends beyond. Source: e^x = 2^n e^r with n =
+// round(x / ln 2), and the Taylor series of e^r for |r| <= ln 2 / 2.
+inline __attribute__((always_inline)) float exponential(float x) {
+  float clamped = x < -87.0f ? -87.0f : x;
+  clamped = clamped > 88.0f ? 88.0f : clamped;
+  const float n = std::rint(clamped * 1.44269504f);
+  const float r = (clamped - n * 0.693145752f) - n * 1.42860677e-6f;
+  float series = 1.0f / 720;
+  series = series * r + 1.0f / 120;
+  series = series * r + 1.0f / 24;
+  series = series * r + 1.0f / 6;
+  series = series * r + 0.5f;
+  series = series * r + 1.0f;
+  series = series * r + 1.0f;
+  const int32_t power = static_cast<int32_t>(n) + 127;
+  const float two_to_n = std::bit_cast<float>(power << 23);
+  return x < -87.0f ? 0.0f : series * two_to_n;
+}
+
+inline __attribute__((always_inline)) float load(float x) { return x; }
+inline __attribute__((always_inline)) float load(uint16_t x) {
+  return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
+}
+inline __attribute__((always_inline)) void store(float x, float* to) { *to = x; }
+// To the nearest bf16, ties to even; a NaN stays one.
+inline __attribute__((always_inline)) void store(float x, uint16_t* to) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  const uint32_t rounded = bits + 0x7FFF + ((bits >> 16) & 1);
+  const bool is_nan = (bits & 0x7FFFFFFF) > 0x7F800000;
+  *to = static_cast<uint16_t>((is_nan ? bits | 0x400000 : rounded) >> 16);
+}
+
+// Whole numbers in the order of floats, and back: their maximum a compiler takes in vectors, which
+// it does not where a NaN may be. A NaN is the largest (or, negative, the smallest).
+inline __attribute__((always_inline)) int32_t ordered(float x) {
+  const int32_t bits = std::bit_cast<int32_t>(x);
+  return bits ^ ((bits >> 31) & 0x7FFFFFFF);
+}
+inline __attribute__((always_inline)) float unordered(int32_t x) {
+  return std::bit_cast<float>(x ^ ((x >> 31) & 0x7FFFFFFF));
+}
+
+template <typename T>
+inline __attribute__((always_inline)) float largest_of(const T* x, int64_t n) {
+  int32_t largest = ordered(-std::numeric_limits<float>::max());
+  for (int64_t i = 0; i < n; ++i) {
+    const int32_t value = ordered(load(x[i]));
+    largest = largest < value ? value : largest;
+  }
+  return unordered(largest);
+}
+
+inline void widen(const uint16_t* from, float* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = load(from[i]);
+}
+
+inline void narrow(const float* from, uint16_t* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(from[i], to + i);
+}
+
+inline void scale(float* x, float factor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+template <typename T>
+inline float dot(const T* a, const T* b, int64_t n) {
+  float sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += load(a[i]) * load(b[i]);
+  return sum;
+}
+
+inline float mask_scores(float* scores, float factor, Seen query, const int32_t* places,
+                         const int32_t* segments, int64_t n) {
+  int32_t largest = ordered(kMasked);
+  for (int64_t i = 0; i < n; ++i) {
+    const bool seen = (places[i] <= query.place) & (segments[i] == query.segment);
+    const float scaled = scores[i] * factor;
+    const float score = seen ? scaled : kMasked;
+    const int32_t value = ordered(score);
+    scores[i] = score;
+    largest = largest < value ? value : largest;
+  }
+  return unordered(largest);
+}
+
+inline float weigh(float* scores, float largest, int64_t n) {
+  float sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float score = scores[i];
+    const float unmasked = exponential(score - largest);
+    const float weight = score == kMasked ? 0.0f : unmasked;
+    scores[i] = weight;
+    sum += weight;
+  }
+  return sum;
+}
+
+template <typename T>
+inline void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
+                               T* weights, T* of_scores, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const bool seen = (row.key.place <= row.places[i]) & (row.key.segment == row.segments[i]);
+    const float unmasked = exponential(scores[i] * row.factor - row.log_sums[i]);
+    const float weight = seen ? unmasked : 0.0f;
+    store(weight, weights + i);
+    store(weight * (products[i] - row.inner[i]) * row.factor, of_scores + i);
+  }
+}
+
+template <typename T>
+inline void rms_norm(const T* x, const T* scale, float epsilon, T* out, int64_t n) {
+  const float inverse = 1 / std::sqrt(dot(x, x, n) / static_cast<float>(n) + epsilon);
+  for (int64_t i = 0; i < n; ++i) store(load(x[i]) * inverse * load(scale[i]), out + i);
+}
+
+template <typename T>
+inline void rms_norm_gradient(const T* x, const T* scale, const T* cotangent, float epsilon,
+                              T* x_grad, float* scale_grad, int64_t n) {
+  float squares = 0, along = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    squares += load(x[i]) * load(x[i]);
+    along += load(cotangent[i]) * load(scale[i]) * load(x[i]);
+  }
+  const float count = static_cast<float>(n);
+  const float inverse = 1 / std::sqrt(squares / count + epsilon);
+  const float back = along * inverse * inverse * inverse / count;
+  for (int64_t i = 0; i < n; ++i) {
+    const float value = load(x[i]), ct = load(cotangent[i]);
+    store(ct * load(scale[i]) * inverse - value * back, x_grad + i);
+    scale_grad[i] += ct * value * inverse;
+  }
+}
+
+template <typename T>
+inline void swiglu(const T* gate, const T* up, T* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = load(gate[i]);
+    store(g / (1 + exponential(-g)) * load(up[i]), out + i);
+  }
+}
+
+template <typename T>
+inline void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_grad,
+                            T* up_grad, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = load(gate[i]), ct = load(cotangent[i]);
+    const float logistic = 1 / (1 + exponential(-g));
+    store(ct * g * logistic, up_grad + i);
+    store(ct * load(up[i]) * logistic * (1 + g * (1 - logistic)), gate_grad + i);
+  }
+}
+
+template <typename T>
+inline float log_sum_exp(const T* x, int64_t n) {
+  const float largest = largest_of(x, n);
+  float sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += exponential(load(x[i]) - largest);
+  return largest + std::log(sum);
+}
+
+template <typename T>
+inline void softmax_times(const T* x, float log_sum, float factor, T* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(exponential(load(x[i]) - log_sum) * factor, out + i);
+}
+
+template <typename T>
+inline void adamw(const AdamwStep& step, const T* grad, const float* param, const float* mu,
+                  const float* nu, float* new_param, float* new_mu, float* new_nu, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = load(grad[i]) * step.grad_factor;
+    const float m = mu[i] * step.b1 + g * (1 - step.b1);
+    const float v = nu[i] * step.b2 + g * g * (1 - step.b2);
+    const float change = (m * step.mu_factor) / (std::sqrt(v * step.nu_factor) + step.epsilon);
+    const float old = param[i];
+    new_mu[i] = m;
+    new_nu[i] = v;
+    new_param[i] = old - step.learning_rate * (change + step.weight_decay * old);
+  }
+}
