@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <span>
 #include <stdexcept>
@@ -35,5 +36,32 @@ ffi::Error guarded(const Body& body) {
     return ffi::Error::Internal(error.what());
   }
 }
+
+/// Calls `body` with a null pointer to the type that a handler's loops take of `dtype`, bf16 or
+/// f32; throws std::invalid_argument at others.
+template <typename Body>
+void with_type(DType dtype, const Body& body) {
+  if (dtype == DType::kBF16) return body(static_cast<uint16_t*>(nullptr));
+  if (dtype == DType::kF32) return body(static_cast<float*>(nullptr));
+  throw std::invalid_argument("neither bf16 nor f32");
+}
+
+/// Throws std::invalid_argument where a call's shapes do not fit each other.
+inline void check_shapes(bool good) {
+  if (!good) throw std::invalid_argument("shapes or types do not fit each other");
+}
+
+/// Rows of n elements, a number of them a task, for run_parallel.
+struct RowTasks {
+  int64_t rows, each;
+
+  RowTasks(int64_t rows, int64_t row_size)
+      : rows(rows), each(std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, row_size))) {}
+  int64_t count() const { return (rows + each - 1) / each; }
+  int64_t begin(int64_t task) const { return task * each; }
+  int64_t end(int64_t task) const { return std::min(rows, (task + 1) * each); }
+
+  static constexpr int64_t kTaskElements = 1 << 15;
+};
 
 }  // namespace tessera::kernels

@@ -61,7 +61,9 @@ Result<std::vector<const Kernel*>> named_kernels(std::string_view setting) {
 }  // namespace
 
 std::span<const Kernel> all_kernels() {
-  static const std::vector<Kernel> kTable = {matmul_kernel(), attention_kernel()};
+  static const std::vector<Kernel> kTable = {matmul_kernel(),        attention_kernel(),
+                                             rms_norm_kernel(),      swiglu_kernel(),
+                                             cross_entropy_kernel(), adamw_kernel()};
   return kTable;
 }
 

@@ -66,9 +66,14 @@ void rms_norm(const T* x, const T* scale, float epsilon, T* out, int64_t n) {
 }
 
 template <typename T>
-void rms_norm_gradient(const T* x, const T* scale, const T* cotangent, float epsilon, T* x_grad,
-                       float* scale_grad, int64_t n) {
-  CHOOSE(rms_norm_gradient(x, scale, cotangent, epsilon, x_grad, scale_grad, n));
+void add(const T* x, const T* y, T* out, int64_t n) {
+  CHOOSE(add(x, y, out, n));
+}
+
+template <typename T>
+void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, const T* of_norm,
+                       const T* of_x, T* x_grad, float* scale_grad) {
+  CHOOSE(rms_norm_gradient(row, x, scale, of_norm, of_x, x_grad, scale_grad));
 }
 
 template <typename T>
@@ -88,28 +93,36 @@ float log_sum_exp(const T* x, int64_t n) {
 }
 
 template <typename T>
-void softmax_times(const T* x, float log_sum, float factor, T* out, int64_t n) {
-  CHOOSE(softmax_times(x, log_sum, factor, out, n));
+float value_at(const T* x, int64_t i) {
+  return CHOOSE(value_at(x, i));
 }
 
 template <typename T>
-void adamw(const AdamwStep& step, const T* grad, const float* param, const float* mu,
-           const float* nu, float* new_param, float* new_mu, float* new_nu, int64_t n) {
-  CHOOSE(adamw(step, grad, param, mu, nu, new_param, new_mu, new_nu, n));
+void token_gradient(const Token& token, const T* logits, T* grad, int64_t n) {
+  CHOOSE(token_gradient(token, logits, grad, n));
 }
 
-#define FOR_TYPE(T)                                                                          \
-  template float dot(const T*, const T*, int64_t);                                           \
-  template void attention_gradient(const AttentionRow&, const float*, const float*, T*, T*,  \
-                                   int64_t);                                                 \
-  template void rms_norm(const T*, const T*, float, T*, int64_t);                            \
-  template void rms_norm_gradient(const T*, const T*, const T*, float, T*, float*, int64_t); \
-  template void swiglu(const T*, const T*, T*, int64_t);                                     \
-  template void swiglu_gradient(const T*, const T*, const T*, T*, T*, int64_t);              \
-  template float log_sum_exp(const T*, int64_t);                                             \
-  template void softmax_times(const T*, float, float, T*, int64_t);                          \
-  template void adamw(const AdamwStep&, const T*, const float*, const float*, const float*,  \
-                      float*, float*, float*, int64_t);
+template <typename T>
+void adamw(const AdamwStep& step, const T* grad, const Moments<const float>& from,
+           const Moments<float>& to, int64_t n) {
+  CHOOSE(adamw(step, grad, from, to, n));
+}
+
+#define FOR_TYPE(T)                                                                           \
+  template float dot(const T*, const T*, int64_t);                                            \
+  template void attention_gradient(const AttentionRow&, const float*, const float*, T*, T*,   \
+                                   int64_t);                                                  \
+  template void rms_norm(const T*, const T*, float, T*, int64_t);                             \
+  template void add(const T*, const T*, T*, int64_t);                                         \
+  template void rms_norm_gradient(const NormRow&, const T*, const T*, const T*, const T*, T*, \
+                                  float*);                                                    \
+  template void swiglu(const T*, const T*, T*, int64_t);                                      \
+  template void swiglu_gradient(const T*, const T*, const T*, T*, T*, int64_t);               \
+  template float log_sum_exp(const T*, int64_t);                                              \
+  template float value_at(const T*, int64_t);                                                 \
+  template void token_gradient(const Token&, const T*, T*, int64_t);                          \
+  template void adamw(const AdamwStep&, const T*, const Moments<const float>&,                \
+                      const Moments<float>&, int64_t);
 FOR_TYPE(float)
 FOR_TYPE(uint16_t)
 

@@ -41,10 +41,18 @@ void attention_gradient(const AttentionRow& row, const float* scores, const floa
 /// out = x / sqrt(mean(x²) + epsilon) · scale.
 template <typename T>
 void rms_norm(const T* x, const T* scale, float epsilon, T* out, int64_t n);
-/// Its gradients; that of scale is added to what stands there.
+/// out = x + y; it may be either.
 template <typename T>
-void rms_norm_gradient(const T* x, const T* scale, const T* cotangent, float epsilon, T* x_grad,
-                       float* scale_grad, int64_t n);
+void add(const T* x, const T* y, T* out, int64_t n);
+struct NormRow {
+  float epsilon;
+  int64_t n;
+};
+/// The gradients of x, to which that of what else becomes of x, `of_x`, is added, and of scale,
+/// which is added to what stands there.
+template <typename T>
+void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, const T* of_norm,
+                       const T* of_x, T* x_grad, float* scale_grad);
 
 /// out = gate · logistic(gate) · up, and its gradients.
 template <typename T>
@@ -56,18 +64,29 @@ void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_gra
 /// log(sum(exp(x))).
 template <typename T>
 float log_sum_exp(const T* x, int64_t n);
-/// out = exp(x - log_sum) · factor.
 template <typename T>
-void softmax_times(const T* x, float log_sum, float factor, T* out, int64_t n);
+float value_at(const T* x, int64_t i);
+/// Of one row of logits: their log_sum_exp, the cotangents of that and of the target's logit.
+struct Token {
+  float log_sum, of_log_sum, of_target;
+  int32_t target;
+};
+/// grad = exp(logits - log_sum) · of_log_sum, and for the target, if it is a class, of_target more.
+template <typename T>
+void token_gradient(const Token& token, const T* logits, T* grad, int64_t n);
 
 /// Numbers of an AdamW update; the factors are what moments are multiplied by for having begun at
 /// zero, and the gradient for clipping.
 struct AdamwStep {
   float b1, b2, epsilon, weight_decay, learning_rate, mu_factor, nu_factor, grad_factor;
 };
-/// The new ones may be the old ones.
+template <typename Float>
+struct Moments {
+  Float *param, *mu, *nu;
+};
+/// `to` may be `from`.
 template <typename T>
-void adamw(const AdamwStep& step, const T* grad, const float* param, const float* mu,
-           const float* nu, float* new_param, float* new_mu, float* new_nu, int64_t n);
+void adamw(const AdamwStep& step, const T* grad, const Moments<const float>& from,
+           const Moments<float>& to, int64_t n);
 
 }  // namespace tessera::kernels::rows

@@ -117,19 +117,25 @@ inline void rms_norm(const T* x, const T* scale, float epsilon, T* out, int64_t 
 }
 
 template <typename T>
-inline void rms_norm_gradient(const T* x, const T* scale, const T* cotangent, float epsilon,
-                              T* x_grad, float* scale_grad, int64_t n) {
+inline void add(const T* x, const T* y, T* out, int64_t n) {
+#pragma GCC ivdep  // out may be x or y: no element depends on another
+  for (int64_t i = 0; i < n; ++i) store(load(x[i]) + load(y[i]), out + i);
+}
+
+template <typename T>
+inline void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, const T* of_norm,
+                              const T* of_x, T* x_grad, float* scale_grad) {
   float squares = 0, along = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < row.n; ++i) {
     squares += load(x[i]) * load(x[i]);
-    along += load(cotangent[i]) * load(scale[i]) * load(x[i]);
+    along += load(of_norm[i]) * load(scale[i]) * load(x[i]);
   }
-  const float count = static_cast<float>(n);
-  const float inverse = 1 / std::sqrt(squares / count + epsilon);
+  const float count = static_cast<float>(row.n);
+  const float inverse = 1 / std::sqrt(squares / count + row.epsilon);
   const float back = along * inverse * inverse * inverse / count;
-  for (int64_t i = 0; i < n; ++i) {
-    const float value = load(x[i]), ct = load(cotangent[i]);
-    store(ct * load(scale[i]) * inverse - value * back, x_grad + i);
+  for (int64_t i = 0; i < row.n; ++i) {
+    const float value = load(x[i]), ct = load(of_norm[i]);
+    store(load(of_x[i]) + ct * load(scale[i]) * inverse - value * back, x_grad + i);
     scale_grad[i] += ct * value * inverse;
   }
 }
@@ -162,21 +168,31 @@ inline float log_sum_exp(const T* x, int64_t n) {
 }
 
 template <typename T>
-inline void softmax_times(const T* x, float log_sum, float factor, T* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) store(exponential(load(x[i]) - log_sum) * factor, out + i);
+inline float value_at(const T* x, int64_t i) {
+  return load(x[i]);
 }
 
 template <typename T>
-inline void adamw(const AdamwStep& step, const T* grad, const float* param, const float* mu,
-                  const float* nu, float* new_param, float* new_mu, float* new_nu, int64_t n) {
+inline void token_gradient(const Token& token, const T* logits, T* grad, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    store(exponential(load(logits[i]) - token.log_sum) * token.of_log_sum, grad + i);
+  if (token.target < 0 || token.target >= n) return;
+  const float weight = exponential(load(logits[token.target]) - token.log_sum);
+  store(weight * token.of_log_sum + token.of_target, grad + token.target);
+}
+
+template <typename T>
+inline void adamw(const AdamwStep& step, const T* grad, const Moments<const float>& from,
+                  const Moments<float>& to, int64_t n) {
+#pragma GCC ivdep  // the new values may stand where the old ones do
   for (int64_t i = 0; i < n; ++i) {
     const float g = load(grad[i]) * step.grad_factor;
-    const float m = mu[i] * step.b1 + g * (1 - step.b1);
-    const float v = nu[i] * step.b2 + g * g * (1 - step.b2);
+    const float m = from.mu[i] * step.b1 + g * (1 - step.b1);
+    const float v = from.nu[i] * step.b2 + g * g * (1 - step.b2);
     const float change = (m * step.mu_factor) / (std::sqrt(v * step.nu_factor) + step.epsilon);
-    const float old = param[i];
-    new_mu[i] = m;
-    new_nu[i] = v;
-    new_param[i] = old - step.learning_rate * (change + step.weight_decay * old);
+    const float old = from.param[i];
+    to.mu[i] = m;
+    to.nu[i] = v;
+    to.param[i] = old - step.learning_rate * (change + step.weight_decay * old);
   }
 }

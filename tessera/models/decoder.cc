@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tessera/nn/dropout.h"
+#include "tessera/nn/fused_norm.h"
 #include "tessera/nn/layers.h"
 #include "tessera/nn/self_attention.h"
 #include "tessera/ops/constant.h"
@@ -50,6 +51,7 @@ struct Block {
   Param attention_norm, mlp_norm;
   SelfAttention attention;
   FeedForward feed_forward;
+  Kernels kernels;
   double epsilon;
 
   Block(const Scope& scope, const LlamaConfig& c, const MakeFeedForward& make_feed_forward)
@@ -63,21 +65,23 @@ struct Block {
                                              .init = Init::normal(c.init_stddev),
                                              .output_init = decoder_output_init(c)}),
         feed_forward(make_feed_forward(scope)),
+        kernels(scope.kernels()),
         epsilon(c.norm_epsilon) {}
 
   LayerOutput operator()(Value x_BTD, const LayerInputs& inputs, const AttentionOptions& options,
                          const Dropout& drop) const {
     Graph& graph = x_BTD.graph();
+    Value added_BTD;
     {
       const auto scope = graph.scope("attention");
-      const Value added_BTD =
-          attention(rms_norm(x_BTD, attention_norm, epsilon), inputs.sequence, options);
-      x_BTD = constrain(x_BTD + dropout(added_BTD, drop.at(0u)), kStream);
+      const NormedStream before = norm_stream(x_BTD, {}, attention_norm, epsilon, kernels);
+      x_BTD = before.stream;
+      added_BTD = dropout(attention(before.normed, inputs.sequence, options), drop.at(0u));
     }
     const auto scope = graph.scope("mlp");
-    const LayerOutput added =
-        feed_forward(rms_norm(x_BTD, mlp_norm, epsilon), inputs.of_feed_forward());
-    return {constrain(x_BTD + dropout(added.x, drop.at(1u)), kStream), added.sums};
+    const NormedStream before = norm_stream(x_BTD, added_BTD, mlp_norm, epsilon, kernels);
+    const LayerOutput added = feed_forward(before.normed, inputs.of_feed_forward());
+    return {constrain(before.stream + dropout(added.x, drop.at(1u)), kStream), added.sums};
   }
 };
 
@@ -115,7 +119,7 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
                               const LlamaConfig& config, const ComputeOptions& options,
                               const MakeFeedForward& feed_forward) {
   Graph& graph = inputs.tokens_BT.graph();
-  const Decoder decoder(Scope::bind(params, options.dtype), config);
+  const Decoder decoder(Scope::bind(params, options.dtype, options.kernels), config);
   const LayerInputs all_rows{
       {.rotary = rotary_tables(positions_or_default(inputs), config.resolved_head_dim(),
                                config.rope_theta),
@@ -136,7 +140,7 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
     const Dropout drop = options.dropout.at(1u);
     const LayerFn layer = [&](const Tree<Value>& values, Value stream,
                               std::span<const Value> rows) {
-      return Block(Scope::bind(values, options.dtype), config, feed_forward)(
+      return Block(Scope::bind(values, options.dtype, options.kernels), config, feed_forward)(
           stream, all_rows.with_rows(rows), options.attention, of_layer(drop, values));
     };
     const LayerOutput output = run_layers(with_layer_index(params.subtree("layers"), drop),
@@ -145,7 +149,8 @@ DecoderOutput decoder_forward(const Tree<Value>& params, const DecoderInputs& in
     sums = output.sums;
   }
   const auto scope = graph.scope("head");
-  const Value normed_BTD = rms_norm(x_BTD, decoder.norm, config.norm_epsilon);
+  const Value normed_BTD =
+      norm_stream(x_BTD, {}, decoder.norm, config.norm_epsilon, options.kernels).normed;
   const Value logits_BTV = config.tied_embeddings
                                ? einsum("btd,vd->btv", {normed_BTD, decoder.embedding})
                                : matmul(normed_BTD, decoder.head);

@@ -16,6 +16,7 @@ struct ComputeOptions {
   DType dtype = DType::kF32;  ///< of activations, and of the weights as layers see them
   StackOptions stack;
   AttentionOptions attention = {};
+  Kernels kernels = {};  ///< that layers and the loss may call, apart from attention's
   Dropout dropout = {};  ///< of the embedding, and of what each layer adds to the stream
 };
 

@@ -1,12 +1,10 @@
 #include "tessera/nn/fused_attention.h"
 
-#include <algorithm>
-
+#include "tessera/nn/kernel_region.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/shape.h"
-#include "tessera/ops/sharding_ops.h"
 
 namespace tessera {
 namespace {
@@ -18,24 +16,22 @@ using Axes = std::vector<std::string>;
 /// How the work is cut over a mesh, and the region that it is done in.
 class Parts {
  public:
-  Parts(const AttentionOptions& options, const Shape& q, const Shape& k) : options_(options) {
-    if (!options.mesh) return;
-    for (const MeshAxis& axis : options.mesh->axes()) {
-      const Axes& outside = options.manual_axes;
-      if (axis.size > 1 && std::find(outside.begin(), outside.end(), axis.name) == outside.end())
-        axes_.push_back(axis.name);
-    }
-    if (axes_.empty()) return;
-    const std::vector<std::string> names = {"activation_kv_batch", "activation_length_attn",
-                                            "activation_kv_heads", ""};
-    Result<PartitionSpec> spec = options.rules.resolve(names, *options.mesh);
-    if (!spec.ok()) throw TraceError(annotate(spec.status(), "[fused_attention]"));
-    spec->dims.resize(names.size());
-    batch_ = dividing(spec->dims[0], q.dims[0]);
-    length_ = dividing(spec->dims[1], q.dims[1]);
-    heads_ = dividing(spec->dims[2], k.dims[2]);
+  Parts(const AttentionOptions& options, const Shape& q, const Shape& k)
+      : region_({.names = {"attention"},
+                 .threads = options.kernel_threads,
+                 .mesh = options.mesh,
+                 .rules = options.rules,
+                 .manual_axes = options.manual_axes}) {
+    PartitionSpec spec =
+        region_.spec({"activation_kv_batch", "activation_length_attn", "activation_kv_heads", ""},
+                     {q.dims[0], q.dims[1], k.dims[2], 1});
+    spec.dims.resize(4);
+    batch_ = spec.dims[0];
+    length_ = spec.dims[1];
+    heads_ = spec.dims[2];
   }
 
+  const KernelRegion& region() const { return region_; }
   PartitionSpec queries() const { return {{batch_, length_, heads_}}; }   // [B,T,H,C]
   PartitionSpec keys() const { return {{batch_, {}, heads_}}; }           // [B,S,K,C]
   PartitionSpec log_sums() const { return {{batch_, heads_, length_}}; }  // [B,H,T]
@@ -43,55 +39,26 @@ class Parts {
   std::vector<PartitionSpec> inputs() const {
     return {queries(), keys(), keys(), {{length_}}, {}, {{batch_, length_}}, {{batch_}}};
   }
-
-  Values run(std::vector<PartitionSpec> in, std::vector<PartitionSpec> out, Args args,
-             const ManualBody& body) const {
-    if (axes_.empty()) return body(args);
-    return manual_region({.mesh = *options_.mesh,
-                          .in = std::move(in),
-                          .out = std::move(out),
-                          .axes = options_.manual_axes.empty() ? Axes() : axes_},
-                         args, body);
-  }
-
-  /// The sum over the devices that have other queries of the same rows and heads, in f32.
-  Value sum_over_queries(Value x) const {
-    if (axes_.empty() || length_.empty()) return x;
-    return convert(psum(convert(x, DType::kF32), *options_.mesh, length_), x.dtype());
-  }
-
-  std::string config() const { return str_cat("{threads = ", options_.kernel_threads, " : i64}"); }
+  /// The sum over the devices that have other queries of the same rows and heads.
+  Value sum_over_queries(Value x) const { return region_.sum(x, length_); }
 
  private:
-  // The axes that split `size` evenly; where one does not, its devices do the same work.
-  Axes dividing(const Axes& axes, int64_t size) const {
-    Axes kept;
-    int64_t parts = 1;
-    for (const std::string& axis : axes) {
-      if (std::find(axes_.begin(), axes_.end(), axis) == axes_.end()) continue;
-      if (size % (parts * options_.mesh->axis_size(axis)) != 0) continue;
-      parts *= options_.mesh->axis_size(axis);
-      kept.push_back(axis);
-    }
-    return kept;
-  }
-
-  AttentionOptions options_;
-  Axes axes_, batch_, length_, heads_;
+  KernelRegion region_;
+  Axes batch_, length_, heads_;
 };
 
 Values forward(const Parts& parts, Args args) {
   const Value q = args[0];
   const Shape log_sums{DType::kF32, {q.dim(0), q.dim(2), q.dim(1)}};
   return custom_call(args, {.target = "tessera.attention_forward",
-                            .backend_config = parts.config(),
+                            .backend_config = parts.region().config(),
                             .results = {q.shape(), log_sums}});
 }
 
 Values backward(const Parts& parts, Args args) {
   Values grads =
       custom_call(args, {.target = "tessera.attention_backward",
-                         .backend_config = parts.config(),
+                         .backend_config = parts.region().config(),
                          .results = {args[0].shape(), args[1].shape(), args[2].shape()}});
   for (int i : {1, 2}) grads[i] = parts.sum_over_queries(grads[i]);
   return grads;
@@ -122,16 +89,16 @@ Value fused_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceCo
   const Values args = {
       q_BTHC, k_BSKC, v_BSKC, places(queries), places(keys), segments(queries), segments(keys)};
   const Branch run = [&](Args xs) {
-    return parts.run(parts.inputs(), {parts.queries(), parts.log_sums()}, xs,
-                     [&](Args local) { return forward(parts, local); });
+    return parts.region().run(parts.inputs(), {parts.queries(), parts.log_sums()}, xs,
+                              [&](Args local) { return forward(parts, local); });
   };
   const CustomVjp vjp = [parts](Args xs, Args results, Args cotangents) {
     Values all(xs.begin(), xs.end());
     all.insert(all.end(), {results[0], results[1], cotangents[0]});
     std::vector<PartitionSpec> in = parts.inputs();
     in.insert(in.end(), {parts.queries(), parts.log_sums(), parts.queries()});
-    Values grads = parts.run(in, {parts.queries(), parts.keys(), parts.keys()}, all,
-                             [&](Args local) { return backward(parts, local); });
+    Values grads = parts.region().run(in, {parts.queries(), parts.keys(), parts.keys()}, all,
+                                      [&](Args local) { return backward(parts, local); });
     grads.resize(xs.size());  // places and segments have none
     return grads;
   };

@@ -22,6 +22,7 @@ class GatedMlp {
 
  private:
   Param gate_, up_, down_;
+  Kernels kernels_;
 };
 
 }  // namespace tessera

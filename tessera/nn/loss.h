@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/ir/graph.h"
+#include "tessera/nn/kernel_region.h"
 
 namespace tessera {
 
@@ -13,9 +14,10 @@ struct LossSums {
 };
 
 /// logits: floating [B,T,V], targets: s32[B,T], weights: f32[B,T]. Computed in f32 (of f64
-/// in f64) by logsumexp.
+/// in f64) by logsumexp; by the kernel "cross_entropy" where `kernels` has it (fused_loss.h).
 /// z-loss: Chowdhery et al., PaLM, 2022.
-LossSums language_model_loss(Value logits_BTV, Value targets_BT, Value weights_BT);
+LossSums language_model_loss(Value logits_BTV, Value targets_BT, Value weights_BT,
+                             const Kernels& kernels = nullptr);
 
 /// (cross_entropy + z_coefficient * z_loss) / weight: what training minimises. Zero when no token
 /// counts.

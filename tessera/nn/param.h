@@ -6,6 +6,7 @@
 
 #include "tessera/base/tree.h"
 #include "tessera/ir/graph.h"
+#include "tessera/nn/kernel_region.h"
 
 namespace tessera {
 
@@ -50,9 +51,11 @@ class Scope {
  public:
   /// Declares: every parameter asked for is added to `specs`.
   static Scope declare(Tree<ParamSpec>& specs) { return Scope(&specs, nullptr, DType::kF32); }
-  /// Binds: values come from `values`, converted to `compute`.
-  static Scope bind(const Tree<Value>& values, DType compute) {
-    return Scope(nullptr, &values, compute);
+  /// Binds: values come from `values`, converted to `compute`. `kernels`: that layers may call.
+  static Scope bind(const Tree<Value>& values, DType compute, Kernels kernels = nullptr) {
+    Scope scope(nullptr, &values, compute);
+    scope.kernels_ = std::move(kernels);
+    return scope;
   }
 
   Scope child(std::string_view name) const;
@@ -68,6 +71,7 @@ class Scope {
 
   bool declares() const { return specs_ != nullptr; }
   DType compute_dtype() const { return compute_; }
+  const Kernels& kernels() const { return kernels_; }
 
  private:
   Scope(Tree<ParamSpec>* specs, const Tree<Value>* values, DType compute)
@@ -76,6 +80,7 @@ class Scope {
   Tree<ParamSpec>* specs_;
   const Tree<Value>* values_;
   DType compute_;
+  Kernels kernels_;
   std::string path_;
   int64_t stack_ = 0;  // 0: parameters of one layer
 };

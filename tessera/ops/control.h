@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/ir/op.h"
@@ -130,6 +131,9 @@ struct CustomCallAttrs {
                                ///< i64}"; may be empty
   std::vector<Shape> results;
   bool has_side_effect = false;
+  /// Results that are written over operands: (result, operand). The operand must not be needed by
+  /// what does not come before the call; else it is copied.
+  std::vector<std::pair<int, int>> aliases = {};
 };
 /// A call of an FFI handler (api version 4). No gradient of its own: wrap it in custom_gradient.
 std::vector<Value> custom_call(std::span<const Value> args, CustomCallAttrs attrs);

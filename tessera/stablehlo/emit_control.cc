@@ -217,12 +217,20 @@ void emit_custom_call(Emitter& e, const EmitNode& n) {
   const std::string config = attrs.backend_config.empty() ? "{}" : attrs.backend_config;
   std::vector<Shape> operands;
   for (int i = 0; i < n.operands(); ++i) operands.push_back(n.operand_shape(i));
+  std::string aliases;
+  for (const auto& [result, operand] : attrs.aliases) {
+    str_append(&aliases, aliases.empty() ? ", output_operand_aliases = [" : ", ",
+               "#stablehlo.output_operand_alias<output_tuple_indices = [",
+               n.node.shapes.size() > 1 ? str_cat(result) : std::string(),
+               "], operand_index = ", operand, ", operand_tuple_indices = []>");
+  }
+  if (!aliases.empty()) aliases += "]";
   e.generic_op(n, "stablehlo.custom_call",
                str_cat("call_target_name = \"", attrs.target,
                        "\", has_side_effect = ", attrs.has_side_effect ? "true" : "false",
                        ", api_version = 4 : i32, backend_config = ", config,
                        ", operand_layouts = ", row_major_layouts(operands),
-                       ", result_layouts = ", row_major_layouts(n.node.shapes)));
+                       ", result_layouts = ", row_major_layouts(n.node.shapes), aliases));
 }
 
 void emit_barrier(Emitter& e, const EmitNode& n) {

@@ -36,6 +36,7 @@ ComputeOptions compute_options(const StepContext& context) {
                        .fused = layout.kernels.has("attention"),
                        .kernel_threads = layout.kernels.threads};
   if (stages > 1) options.attention.manual_axes = {"stage"};
+  options.kernels = kernel_use(&layout);
   return options;
 }
 
@@ -98,8 +99,8 @@ Sums sums_of(const LanguageModel& model, const Tree<Value>& params, const Tree<V
   const DecoderInputs inputs = ordered.inputs();
   options.dropout.order_T = inputs.order_T;
   const ModelOutput output = model.forward(params, inputs, options);
-  const LossSums loss =
-      language_model_loss(output.logits_BTV, ordered.at("targets"), ordered.at("mask"));
+  const LossSums loss = language_model_loss(output.logits_BTV, ordered.at("targets"),
+                                            ordered.at("mask"), options.kernels);
   return {loss.cross_entropy, loss.z_loss, output.aux_loss_sum, output.statistics};
 }
 
@@ -183,6 +184,17 @@ Dropout step_dropout(Value step, const StepContext& context) {
 }
 
 }  // namespace
+
+Kernels kernel_use(const Layout* layout) {
+  // Inside a pipeline's stages layers keep to the ops.
+  if (layout == nullptr || axis_degree(layout->mesh, "stage") > 1) return nullptr;
+  KernelUse use{.names = {},
+                .threads = layout->kernels.threads,
+                .mesh = layout->mesh,
+                .rules = layout->rules};
+  for (const Kernel* kernel : layout->kernels.kernels) use.names.emplace_back(kernel->name);
+  return use.names.empty() ? nullptr : std::make_shared<const KernelUse>(std::move(use));
+}
 
 LossSums batch_loss_sums(const LanguageModel& model, const Tree<Value>& params,
                          const Tree<Value>& batch, const StepContext& context) {

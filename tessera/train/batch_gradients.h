@@ -15,6 +15,9 @@ struct StepContext {
   const Layout* layout = nullptr;
 };
 
+/// The kernels of a layout that layers, the loss and the optimizer may call; null: none.
+Kernels kernel_use(const Layout* layout);
+
 /// What a batch gives.
 struct BatchGradients {
   Value loss;           ///< f32[]: what is minimised

@@ -87,15 +87,21 @@ Optimizer::Next Optimizer::update(const Tree<Value>& params, const Tree<Value>& 
   Next next;
   Tree<Value> slots;
   for (const auto& [path, spec] : trainable_) {
+    const Value raw_grad = grads.at(path);
+    Value grad = convert(raw_grad, DType::kF32);
+    if (step.grad_factor.defined()) grad = grad * step.grad_factor;
     const bool decays = config_.no_decay.empty() || !std::regex_search(path, no_decay);
     ParamStep one{.path = path,
                   .spec = spec,
                   .param = params.at(path),
-                  .grad = convert(grads.at(path), DType::kF32),
+                  .grad = grad,
                   .slots = {},
                   .count = step.count,
                   .learning_rate = step.learning_rate,
-                  .weight_decay = decays ? config_.weight_decay : 0};
+                  .weight_decay = decays ? config_.weight_decay : 0,
+                  .raw_grad = raw_grad,
+                  .grad_factor = step.grad_factor,
+                  .kernels = step.kernels};
     const std::vector<Slot> kept = rule_->slots(path, spec);
     for (const Slot& slot : kept)
       one.slots.push_back(convert(state.at(str_cat(slot.name, ".", path)), DType::kF32));
@@ -118,18 +124,24 @@ Status check_trainable(const OptimizerConfig& config, const Tree<ParamSpec>& par
                           params[0].first, " and ", params[params.size() - 1].first);
 }
 
-GradientNorms gradient_norms(const Tree<Value>& grads) {
-  std::vector<Value> squares;
-  for (const auto& [path, grad] : grads) {
-    const Value grad_f32 = convert(grad, DType::kF32);
-    squares.push_back(sum(grad_f32 * grad_f32));
+GradientNorms gradient_norms(const Tree<Value>& grads, Value squares) {
+  if (!squares.defined()) {
+    std::vector<Value> each;
+    for (const auto& [path, grad] : grads) {
+      const Value grad_f32 = convert(grad, DType::kF32);
+      each.push_back(sum(grad_f32 * grad_f32));
+    }
+    squares = stack(each);
   }
-  const Value each = stack(squares);
-  return {.global = sqrt(sum(each)), .each = sqrt(each)};
+  return {.global = sqrt(sum(squares)), .each = sqrt(squares)};
+}
+
+Value clip_factor(Value global_norm, double clip) {
+  return minimum(clip / maximum(global_norm, 1e-12), 1.0);
 }
 
 Tree<Value> clip_by_global_norm(const Tree<Value>& grads, Value global_norm, double clip) {
-  const Value factor = minimum(clip / maximum(global_norm, 1e-12), 1.0);
+  const Value factor = clip_factor(global_norm, clip);
   return grads.map(
       [&](const std::string&, Value grad) { return grad * convert(factor, grad.dtype()); });
 }

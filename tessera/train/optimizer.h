@@ -21,6 +21,9 @@ struct ParamStep {
   Value count;               ///< f32[]: this update's number, from 1
   Value learning_rate;       ///< f32[]
   double weight_decay = 0;   ///< 0 where the recipe exempts the parameter
+  Value raw_grad = {};       ///< what `grad` is made of: as it came,
+  Value grad_factor = {};    ///< times this; undefined: 1
+  Kernels kernels = {};      ///< that may be called
 };
 
 struct ParamNext {
@@ -74,8 +77,10 @@ class Optimizer {
   Tree<ParamSpec> state() const;
 
   struct Step {
-    Value count;          ///< f32[]: this update's number, from 1
-    Value learning_rate;  ///< f32[]
+    Value count;             ///< f32[]: this update's number, from 1
+    Value learning_rate;     ///< f32[]
+    Value grad_factor = {};  ///< f32[]: that gradients are multiplied by; undefined: 1
+    Kernels kernels = {};    ///< that may be called
   };
   struct Next {
     Tree<Value> params;
@@ -99,8 +104,10 @@ struct GradientNorms {
   Value global;  ///< f32[]
   Value each;    ///< f32[n], in the tree's order: where a bad number shows first
 };
-GradientNorms gradient_norms(const Tree<Value>& grads);
+/// `squares`: f32[n], the sums of their squares; computed here unless given.
+GradientNorms gradient_norms(const Tree<Value>& grads, Value squares = {});
 /// grads * min(1, clip / norm). Source: Pascanu, Mikolov and Bengio, 2013.
+Value clip_factor(Value global_norm, double clip);
 Tree<Value> clip_by_global_norm(const Tree<Value>& grads, Value global_norm, double clip);
 
 }  // namespace tessera

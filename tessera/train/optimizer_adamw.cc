@@ -1,5 +1,6 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/train/fused_adamw.h"
 #include "tessera/train/optimizer.h"
 
 namespace tessera {
@@ -14,6 +15,7 @@ class Adamw final : public UpdateRule {
   }
 
   ParamNext update(const ParamStep& s) const override {
+    if (can_fuse_adamw(config_, s.kernels)) return fused_adamw(s, config_, *s.kernels);
     // 1 - b^count: what the moments, which began at zero, have seen of the whole weight.
     const Value mu_seen = 1.0 - pow(scalar_like(s.count, config_.b1), s.count);
     const Value nu_seen = 1.0 - pow(scalar_like(s.count, b2_), s.count);

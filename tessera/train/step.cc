@@ -6,6 +6,7 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/train/batch_gradients.h"
+#include "tessera/train/fused_adamw.h"
 #include "tessera/train/optimizer.h"
 #include "tessera/train/spikes.h"
 
@@ -103,9 +104,17 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
     BatchGradients batch =
         batch_gradients(model, params, optimizer.trainable(), arguments.subtree("batch"), step,
                         {config.training, layout});
-    const GradientNorms norms = gradient_norms(batch.grads);
+    const Kernels kernels = kernel_use(layout);
+    const bool fused = can_fuse_adamw(config.resolved_optimizer(), kernels);
+    const GradientNorms norms =
+        gradient_norms(batch.grads, fused ? fused_sums_of_squares(batch.grads, *kernels) : Value());
     const double clip = config.optimizer.clip_norm;
-    if (clip > 0) batch.grads = clip_by_global_norm(batch.grads, norms.global, clip);
+    Value grad_factor;
+    if (clip > 0 && fused) {
+      grad_factor = clip_factor(norms.global, clip);
+    } else if (clip > 0) {
+      batch.grads = clip_by_global_norm(batch.grads, norms.global, clip);
+    }
     const Tree<Value> old_state = arguments.subtree("optimizer");
     Value updates = step;  // that were made, this one with them: what bias corrections count
     std::optional<SpikeVerdict> verdict;
@@ -114,9 +123,11 @@ Result<TracedProgram> trace_train_step(const LanguageModel& model, const RunConf
           judge_spike(batch.loss, norms.global, arguments.subtree("spikes"), config.optimizer);
       updates = step - arguments.at("spikes.skipped");
     }
-    Optimizer::Next next = optimizer.update(
-        params, batch.grads, old_state,
-        {.count = convert(updates, DType::kF32), .learning_rate = arguments.at("learning_rate")});
+    Optimizer::Next next = optimizer.update(params, batch.grads, old_state,
+                                            {.count = convert(updates, DType::kF32),
+                                             .learning_rate = arguments.at("learning_rate"),
+                                             .grad_factor = grad_factor,
+                                             .kernels = kernels});
     if (verdict) {
       next.params = chosen(verdict->skip, params, next.params);
       next.state = chosen(verdict->skip, old_state, next.state);

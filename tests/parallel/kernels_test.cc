@@ -1,6 +1,8 @@
 // Kernels on meshes: each device's calls are for its own part, and give what XLA's own code gives.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <regex>
 
 #include "tessera/pjrt/testing.h"
@@ -36,6 +38,90 @@ TEST(KernelsInBf16, GiveLossesNearThoseWithoutThem) {
   ASSERT_TRUE(expected.ok() && got.ok()) << expected.status() << got.status();
   EXPECT_LE(worst_error(*got, *expected), 5e-3);
   EXPECT_GT(worst_error(*got, *expected), 0) << "were kernels used?";
+}
+
+// Gradients are what one step of gradient descent takes from the weights.
+std::map<std::string, std::vector<double>> gradients_of(const RunConfig& config,
+                                                        const Degrees& degrees) {
+  constexpr float kRate = 64;
+  const auto run = short_run(config, degrees, {.steps = 1, .learning_rate = kRate});
+  EXPECT_TRUE(run.ok()) << run.status();
+  if (!run.ok()) return {};
+  std::map<std::string, std::vector<double>> grads;
+  for (const auto& [path, before] : run->before) {
+    const std::vector<double>& after = run->after.at(path);
+    for (size_t i = 0; i < before.size(); ++i)
+      grads[path].push_back((before[i] - after[i]) / kRate);
+  }
+  return grads;
+}
+
+// Each weight's gradient with kernels against that without: their distance and their scale.
+void expect_same_gradients(RunConfig config, const Degrees& degrees, double most, double scale) {
+  config.optimizer.kind = OptimizerKind::kSgd;
+  config.optimizer.momentum = 0.0;
+  config.optimizer.weight_decay = 0;
+  config.optimizer.clip_norm = 0;
+  config.kernels = "off";
+  const auto wanted = gradients_of(config, degrees);
+  config.kernels = "auto";
+  const auto got = gradients_of(config, degrees);
+  ASSERT_FALSE(wanted.empty());
+  ASSERT_EQ(got.size(), wanted.size());
+  double total = 0;
+  for (const auto& [path, expected] : wanted) {
+    double apart = 0, along = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double difference = got.at(path)[i] - expected[i];
+      apart += difference * difference;
+      along += got.at(path)[i] * expected[i];
+      size += expected[i] * expected[i];
+    }
+    EXPECT_GT(size, 0) << path;
+    EXPECT_LE(std::sqrt(apart / size), most) << path;
+    EXPECT_NEAR(along / size, 1, scale) << path;
+    total += apart;
+  }
+  EXPECT_GT(total, 0) << "were kernels used?";
+}
+
+TEST(KernelsInAModel, GiveTheGradientsOfTheOpsInF32) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  RunConfig config = small_config();
+  config.training.z_loss = 1e-3;
+  expect_same_gradients(config, {}, 1e-5, 1e-5);
+  config.training.scan_layers = false;
+  config.training.remat = "full";
+  expect_same_gradients(config, {{"data", 2}, {"fsdp", 2}}, 1e-5, 1e-5);
+}
+
+TEST(KernelsInAModel, GiveTheGradientsOfTheOpsInBf16) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  RunConfig config = small_config();
+  config.training.dtype = ComputeType::kBf16;
+  config.training.scan_layers = false;
+  expect_same_gradients(config, {}, 2e-2, 2e-3);
+}
+
+// AdamW in place, from the layers' own gradients: on one device only.
+TEST(KernelsInAModel, TrainByAdamwOfOneDevice) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  for (const bool scan : {true, false}) {
+    RunConfig config = small_config();
+    config.training.scan_layers = scan;
+    const auto expected = short_run(config, {}, {.steps = 5});
+    config.kernels = "auto";
+    const auto got = short_run(config, {}, {.steps = 5});
+    ASSERT_TRUE(expected.ok() && got.ok()) << expected.status() << got.status();
+    EXPECT_LE(worst_error(got->losses, expected->losses), 1e-5);
+    const auto text = printed_step(config, {});
+    ASSERT_TRUE(text.ok()) << text.status();
+    for (const char* target :
+         {"tessera.adamw", "tessera.sums_of_squares", "tessera.add_rms_norm",
+          "tessera.rms_norm_gradient", "tessera.swiglu_gradient", "tessera.cross_entropy_gradient",
+          "tessera.attention_backward", "tessera.matmul"})
+      EXPECT_NE(text->find(target), std::string::npos) << target;
+  }
 }
 
 // What one device multiplies in all calls of a program, in multiply-adds, and how many calls.

@@ -1,6 +1,7 @@
 #include "tests/parallel/runs.h"
 
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "tessera/models/llama/model.h"
@@ -8,8 +9,6 @@
 
 namespace tessera::parallel_testing {
 namespace {
-
-constexpr double kLearningRate = 3e-3;
 
 // A row of documents of several lengths: tokens, the token after each, what counts, where a
 // document ends.
@@ -57,6 +56,18 @@ Result<CompiledFunction> compile_step(Runtime& runtime, const RunConfig& config,
   return CompiledFunction::compile(runtime, std::move(program));
 }
 
+Result<std::map<std::string, std::vector<double>>> params_of(const CompiledFunction& step,
+                                                             std::span<const Array> state) {
+  std::map<std::string, std::vector<double>> params;
+  for (size_t i = 0; i < state.size(); ++i) {
+    const std::string& path = step.arguments()[i].path;
+    if (!path.starts_with("params.")) continue;
+    ASSIGN_OR_RETURN(const HostArray value, state[i].to_host());
+    params[path] = to_doubles(value);
+  }
+  return params;
+}
+
 }  // namespace
 
 RunConfig small_config() {
@@ -86,7 +97,7 @@ Result<Layout> layout_of(const Degrees& degrees, MeshConfig mesh) {
   return make_layout(mesh, slices);
 }
 
-Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps) {
+Result<ShortRun> short_run(const RunConfig& config, const Degrees& degrees, const RunOptions& run) {
   const Llama model(config.model.llama);
   ASSIGN_OR_RETURN(const auto runtime, tessera::testing::test_runtime());
   ASSIGN_OR_RETURN(Layout layout, layout_of(degrees, config.mesh));
@@ -98,21 +109,28 @@ Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degre
   ASSIGN_OR_RETURN(const CompiledFunction step, compile_step(*runtime, config, layout));
   ASSIGN_OR_RETURN(std::vector<Array> state, init({}));
   const size_t state_size = state.size();
-  std::vector<double> result;
-  for (int i = 0; i < steps; ++i) {
+  ShortRun result;
+  ASSIGN_OR_RETURN(result.before, params_of(step, state));
+  for (int i = 0; i < run.steps; ++i) {
     state.erase(state.begin() + static_cast<int64_t>(state_size), state.end());
     for (const ProgramValue& argument : step.arguments().subspan(state_size)) {
       ASSIGN_OR_RETURN(const HostArray value, argument.path == "learning_rate"
-                                                  ? Result<HostArray>(scalar(kLearningRate))
+                                                  ? Result<HostArray>(scalar(run.learning_rate))
                                                   : batch_value(argument, model.vocab_size(), i));
       ASSIGN_OR_RETURN(Array array, Array::from_host(*runtime, value, argument.sharding));
       state.push_back(std::move(array));
     }
     ASSIGN_OR_RETURN(state, step(state));
     ASSIGN_OR_RETURN(const HostArray loss, state[state_size].to_host());
-    result.push_back(to_doubles(loss)[0]);
+    result.losses.push_back(to_doubles(loss)[0]);
   }
+  ASSIGN_OR_RETURN(result.after, params_of(step, state));
   return result;
+}
+
+Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps) {
+  ASSIGN_OR_RETURN(ShortRun run, short_run(config, degrees, {.steps = steps}));
+  return std::move(run.losses);
 }
 
 Result<pjrt::HloModule> compiled_step(const RunConfig& config, const Degrees& degrees) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,16 @@ RunConfig small_config();
 /// devices.
 Result<Layout> layout_of(const Degrees& degrees, MeshConfig mesh = {});
 
+struct RunOptions {
+  int steps = 10;
+  float learning_rate = 3e-3f;
+};
+struct ShortRun {
+  std::vector<double> losses;
+  std::map<std::string, std::vector<double>> before, after;  ///< parameters by path
+};
+/// `steps` updates from the seed's weights, each on a batch of its own.
+Result<ShortRun> short_run(const RunConfig& config, const Degrees& degrees, const RunOptions& run);
 /// The losses of `steps` updates from the seed's weights, each on a batch of its own.
 Result<std::vector<double>> losses(const RunConfig& config, const Degrees& degrees, int steps = 10);
 
