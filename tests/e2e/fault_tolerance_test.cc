@@ -103,7 +103,7 @@ TEST_F(FaultTolerance, WhoComesLaterJoinsAfterTheNextStep) {
   // It comes back only when the others train without it.
   workspace_.write("dies.sh", dies("until grep -qs 'mesh fsdp=2' run/logs/process-0.log; do\n"
                                    "sleep 0.1; done"));
-  bool joins = false, are_four = false;
+  bool joins = false, are_four = false, is_stopped = false;
   const Ended ended = workspace_.run(
       join({"launch", "--processes=4", "--on-failure=elastic", "--", "sh", "dies.sh", "train",
             "recipe.yaml"},
@@ -112,7 +112,9 @@ TEST_F(FaultTolerance, WhoComesLaterJoinsAfterTheNextStep) {
         const auto says = [&](const char* text) { return line.find(text) != std::string::npos; };
         joins = joins || says("a process has come, and joins");
         are_four = are_four || (joins && says("mesh data=2, fsdp=2"));
-        return are_four && reported_step(line) ? std::optional<int>(15) : std::nullopt;
+        if (is_stopped || !are_four || !reported_step(line)) return std::nullopt;
+        is_stopped = true;  // a second signal ends all at once
+        return 15;
       });
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_TRUE(are_four) << ended.err;
