@@ -1,5 +1,4 @@
 // Attention whose products are of bf16, sums and softmax in f32.
-#include <limits>
 
 #include "tessera/kernels/attention_internal.h"
 #include "tessera/kernels/bf16_blocks.h"
@@ -98,10 +97,7 @@ void forward_head_bf16(const Head& head, const void* q, const void* k, const voi
     for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
       const Range t = block_of<kBlock>(p.t, i);
       const bf16::Pairs rows_t = pairs(queries.block(i), copy);
-      float largest[kBlock], sums[kBlock];
-      std::fill_n(largest, kBlock, -std::numeric_limits<float>::infinity());
-      std::fill_n(sums, kBlock, 0.0f);
-      std::fill_n(mixed, t.size * p.c, 0.0f);
+      RunningSoftmax<kBlock> softmax(head, t, mixed);
       for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
         if (!visible.any(i, j)) continue;
         const Range s = block_of<kBlock>(p.s, j);
@@ -109,29 +105,14 @@ void forward_head_bf16(const Head& head, const void* q, const void* k, const voi
                        {scores, kBlock, false}, j);
         for (int64_t row = 0; row < t.size; ++row) {
           float* line = scores + row * kBlock;
-          const rows::Seen query{p.places_t[t.first + row], head.segments_t[t.first + row]};
-          const float here = rows::mask_scores(line, head.factor, query, p.places_s + s.first,
-                                               head.segments_s + s.first, s.size);
-          const float before = largest[row], now = std::max(before, here);
-          if (now > before) {
-            const float shrink = std::exp(before - now);
-            sums[row] *= shrink;
-            rows::scale(mixed + row * p.c, shrink, p.c);
-            largest[row] = now;
-          }
-          sums[row] += rows::weigh(line, now, s.size);
+          softmax.weigh(row, line, s);
           rows::narrow(line, weights + row * kBlock, s.size);
           end_line(weights + row * kBlock, s.size);
         }
         bf16::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true}, lines(weights),
                        values.block(j), {mixed, p.c, false});
       }
-      for (int64_t row = 0; row < t.size; ++row) {
-        const bool any = sums[row] != 0;
-        rows::scale(mixed + row * p.c, any ? 1 / sums[row] : 0.0f, p.c);
-        log_sums[head.log_sum_start(g) + t.first + row] =
-            any ? largest[row] + std::log(sums[row]) : kNothingSeen;
-      }
+      softmax.end(log_sums + head.log_sum_start(g) + t.first);
       spread(mixed, t.size, p.c, halves(out) + head.query_start(g) + t.first * p.h * p.c,
              p.h * p.c);
     }

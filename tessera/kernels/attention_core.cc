@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -125,36 +124,15 @@ void forward_head(const Head& head, const void* q, const void* k, const void* v,
       const Range t = block_of<kBlock>(p.t, i);
       const int64_t start = head.query_start(g) + t.first * p.h * p.c;
       gather(at(q, p.dtype, start), p.dtype, t.size, p.h * p.c, p.c, rows_t);
-      float largest[kBlock], sums[kBlock];
-      std::fill_n(largest, kBlock, -std::numeric_limits<float>::infinity());
-      std::fill_n(sums, kBlock, 0.0f);
-      std::fill_n(mixed, t.size * p.c, 0.0f);
+      RunningSoftmax<kBlock> softmax(head, t, mixed);
       for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
         const Range s = block_of<kBlock>(p.s, j);
         if (!visible.any(i, j)) continue;
         run(dense(t.size, s.size, p.c, false, true, false), rows_t, keys.block(j), scores);
-        for (int64_t row = 0; row < t.size; ++row) {
-          float* line = scores + row * s.size;
-          const rows::Seen query{p.places_t[t.first + row], head.segments_t[t.first + row]};
-          const float here = rows::mask_scores(line, head.factor, query, p.places_s + s.first,
-                                               head.segments_s + s.first, s.size);
-          const float before = largest[row], now = std::max(before, here);
-          if (now > before) {
-            const float shrink = std::exp(before - now);
-            sums[row] *= shrink;
-            rows::scale(mixed + row * p.c, shrink, p.c);
-            largest[row] = now;
-          }
-          sums[row] += rows::weigh(line, now, s.size);
-        }
+        for (int64_t row = 0; row < t.size; ++row) softmax.weigh(row, scores + row * s.size, s);
         run(dense(t.size, p.c, s.size, false, false, true), scores, values.block(j), mixed);
       }
-      for (int64_t row = 0; row < t.size; ++row) {
-        const bool any = sums[row] != 0;
-        rows::scale(mixed + row * p.c, any ? 1 / sums[row] : 0.0f, p.c);
-        log_sums[head.log_sum_start(g) + t.first + row] =
-            any ? largest[row] + std::log(sums[row]) : kNothingSeen;
-      }
+      softmax.end(log_sums + head.log_sum_start(g) + t.first);
       spread(mixed, p.dtype, t.size, p.h * p.c, p.c, at(out, p.dtype, start));
     }
   }

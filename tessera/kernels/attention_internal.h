@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "tessera/kernels/attention_core.h"
 #include "tessera/kernels/product.h"
+#include "tessera/kernels/rows.h"
 
 /// For the ways in which attention is computed: what they share.
 namespace tessera::kernels {
@@ -113,6 +115,50 @@ class Visibility {
   }
 
   std::vector<Bounds> queries_, keys_;
+};
+
+/// The softmax of a block of queries over all keys, a block of keys after the other, and what it
+/// mixes of their values: f32[queries,C], kept up to a factor until the end.
+template <int64_t kBlock>
+class RunningSoftmax {
+ public:
+  RunningSoftmax(const Head& head, Range t, float* mixed) : head_(head), t_(t), mixed_(mixed) {
+    std::fill_n(largest_, kBlock, -std::numeric_limits<float>::infinity());
+    std::fill_n(sums_, kBlock, 0.0f);
+    std::fill_n(mixed_, t_.size * head_.p.c, 0.0f);
+  }
+
+  /// Makes weights of the scores of a query, counted from the block's first, with a block of keys.
+  void weigh(int64_t row, float* scores, Range s) {
+    const AttentionProblem& p = head_.p;
+    const rows::Seen query{p.places_t[t_.first + row], head_.segments_t[t_.first + row]};
+    const float here = rows::mask_scores(scores, head_.factor, query, p.places_s + s.first,
+                                         head_.segments_s + s.first, s.size);
+    const float before = largest_[row], now = std::max(before, here);
+    if (now > before) {
+      const float shrink = std::exp(before - now);
+      sums_[row] *= shrink;
+      rows::scale(mixed_ + row * p.c, shrink, p.c);
+      largest_[row] = now;
+    }
+    sums_[row] += rows::weigh(scores, now, s.size);
+  }
+
+  /// `log_sums`: of the block's queries.
+  void end(float* log_sums) {
+    const int64_t width = head_.p.c;
+    for (int64_t row = 0; row < t_.size; ++row) {
+      const bool any = sums_[row] != 0;
+      rows::scale(mixed_ + row * width, any ? 1 / sums_[row] : 0.0f, width);
+      log_sums[row] = any ? largest_[row] + std::log(sums_[row]) : kNothingSeen;
+    }
+  }
+
+ private:
+  const Head& head_;
+  const Range t_;
+  float* const mixed_;
+  float largest_[kBlock], sums_[kBlock];
 };
 
 void forward_head_bf16(const Head& head, const void* q, const void* k, const void* v, void* out,

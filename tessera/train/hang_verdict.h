@@ -13,8 +13,8 @@ namespace tessera {
 struct ProcessReport {
   uint64_t incarnation = 0;
   bool trains = false;  ///< it is in the loop of steps, not on the way there
-  int64_t position =
-      0;  ///< places in the loop that it has come to: the same number, the same place
+  /// Places in the loop that it has come to: the same number, the same place.
+  int64_t position = 0;
   std::string activity;     ///< what it does there: "waiting for step 12"
   double seconds = 0;       ///< for so long
   bool stalled = false;     ///< for longer than the hang timeout
@@ -36,9 +36,8 @@ struct ProcessReport {
 
 /// Who holds up a run that does not get on.
 struct HangVerdict {
-  bool is_final = false;  ///< else some may get on yet: look again later
-  std::vector<int>
-      stuck;  ///< none, though final: they wait for each other, and it is not known why
+  bool is_final = false;   ///< else some may get on yet: look again later
+  std::vector<int> stuck;  ///< none, though final: it is not known who holds up whom
   std::string message;
 };
 

@@ -12,6 +12,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
+
+#include "tests/e2e/program.h"
 
 namespace tessera::e2e {
 
@@ -24,16 +27,8 @@ Background::Background(const std::string& folder, std::vector<std::string> comma
   child_ = fork();
   if (child_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is killed leaves nothing behind
-    dup2(ends[1], STDOUT_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    if (chdir(folder.c_str()) != 0) _exit(126);
     putenv(name_and_value.data());
-    setenv("TESSERA_CACHE", (folder + "/cache").c_str(), /*overwrite=*/1);  // not the user's
-    std::vector<char*> argv;
-    for (std::string& word : command) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    execv(argv[0], argv.data());
-    _exit(127);
+    become(folder, std::move(command), ends[1], ends[1]);
   }
   close(ends[1]);
 }

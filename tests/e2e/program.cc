@@ -31,20 +31,6 @@ schedule: {learning_rate: 3e-3, warmup_steps: 2}
 checkpoint: {interval: 100}
 )";
 
-// The child, which becomes the command; never returns.
-[[noreturn]] void become(const std::string& folder, std::vector<std::string> command, int out,
-                         int err) {
-  dup2(out, STDOUT_FILENO);
-  dup2(err, STDERR_FILENO);
-  if (chdir(folder.c_str()) != 0) _exit(126);
-  setenv("TESSERA_CACHE", (folder + "/cache").c_str(), /*overwrite=*/1);  // not the user's
-  std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(argv[0], argv.data());
-  _exit(127);
-}
-
 // What a child writes to one pipe, as it comes.
 struct Stream {
   int fd;
@@ -67,6 +53,18 @@ struct Stream {
 };
 
 }  // namespace
+
+void become(const std::string& folder, std::vector<std::string> command, int out, int err) {
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  if (chdir(folder.c_str()) != 0) _exit(126);
+  setenv("TESSERA_CACHE", (folder + "/cache").c_str(), /*overwrite=*/1);  // not the user's
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
 
 std::string program() {
   const char* build = std::getenv("TESSERA_BUILD_DIR");

@@ -11,6 +11,9 @@ namespace tessera::e2e {
 
 /// The program's path.
 std::string program();
+/// In a child: becomes the command, with these as its standard output and error.
+[[noreturn]] void become(const std::string& folder, std::vector<std::string> command, int out,
+                         int err);
 
 /// How a run of the program ended.
 struct Ended {
