@@ -18,7 +18,7 @@ using ::testing::Not;
 // Four processes that save to their machines every second step, and to the common disk never; one
 // is killed once two such saves are there.
 const Settings kNear = {
-    "training.steps=12", "checkpoint.interval=1000", "checkpoint.local.interval=2",
+    "training.steps=60", "checkpoint.interval=1000", "checkpoint.local.interval=2",
     "checkpoint.local.directory=machine${TESSERA_PROCESS_ID}", "logging.tensorboard=false"};
 
 void run_until_killed(const Workspace& workspace) {
@@ -26,7 +26,7 @@ void run_until_killed(const Workspace& workspace) {
       launch_and_kill(workspace, 4, join(kMesh, kNear), /*victim=*/2,
                       R"sh([ "$(grep -cs '"save_tier":"local"' run/metrics.jsonl)" -ge 2 ])sh");
   ASSERT_EQ(killed.exit_code, 128 + 9) << killed.err;
-  ASSERT_FALSE(std::filesystem::exists(workspace.path("run/checkpoints/12")));
+  ASSERT_FALSE(std::filesystem::exists(workspace.path("run/checkpoints/60")));
 }
 
 int resumed_step(const Ended& ended) {
@@ -56,7 +56,8 @@ class LocalTier : public ::testing::Test {
 };
 
 TEST_F(LocalTier, ARunGoesOnFromItThoughAMachineIsLost) {
-  ASSERT_EQ(workspace_.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
+  const Settings one = {"output_directory=one", "checkpoint.enabled=false", "training.steps=60"};
+  ASSERT_EQ(workspace_.train(one).exit_code, 0);
   run_until_killed(workspace_);
   std::filesystem::create_directory(workspace_.path("killed"));
   for (const std::string name : {"run", "machine0", "machine1", "machine2", "machine3"})
@@ -94,32 +95,51 @@ TEST_F(LocalTier, ARunGoesOnFromItThoughAMachineIsLost) {
 }
 
 TEST_F(LocalTier, TheNewerTierIsTakenAndAnotherRunsIsNot) {
-  const Settings near = {"checkpoint.local.directory=near", "logging.tensorboard=false",
-                         "logging.interval=1", "checkpoint.save_on_stop=false"};
-  // It stops one or two steps later.
-  const auto stop_after = [](int step) {
-    return [step](const std::string& line) {
-      return reported_step(line) == step ? std::optional<int>(15) : std::nullopt;
+  // Longer than any of it takes: how far a run gets until it is stopped is left open.
+  const Settings near = {
+      "checkpoint.local.directory=near", "logging.tensorboard=false", "logging.interval=1",
+      "checkpoint.save_on_stop=false",   "training.steps=20000",      "schedule.steps=20000"};
+  // Once it has saved to that tier.
+  const auto stop_after_save = [&](const std::string& tier, const std::string& output) {
+    return [=, this, sent = false](const std::string& line) mutable -> std::optional<int> {
+      const std::string saved = "\"save_tier\":\"" + tier;
+      if (sent || !reported_step(line) ||
+          workspace_.read(output + "/metrics.jsonl").find(saved) == std::string::npos)
+        return std::nullopt;
+      sent = true;
+      return 15;
     };
   };
   const auto every = [&](int durable, int local) {
     return join(near, {"checkpoint.interval=" + std::to_string(durable),
                        "checkpoint.local.interval=" + std::to_string(local)});
   };
-  ASSERT_EQ(workspace_.train({"output_directory=one", "checkpoint.enabled=false"}).exit_code, 0);
-  ASSERT_EQ(workspace_.train(every(100, 4), stop_after(4)).exit_code, 0);
-  const Ended local = workspace_.train(every(7, 100), stop_after(8));
-  EXPECT_THAT(local.err, AllOf(HasSubstr("resumed from near/"), HasSubstr("at step 4")));
-  const Ended durable = workspace_.train(every(100, 100));
-  EXPECT_THAT(durable.err, HasSubstr("resumed from run/checkpoints/7"));
+  constexpr int kNever = 1000000;
+  const Ended begun = workspace_.train(every(kNever, 4), stop_after_save("local", "run"));
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  const Ended local = workspace_.train(every(7, kNever), stop_after_save("durable", "run"));
+  EXPECT_EQ(local.exit_code, 0) << local.err;
+  EXPECT_THAT(local.err, HasSubstr("resumed from near/"));
+  const int steps = workspace_.losses("run").rbegin()->first + 2;
+  const std::string until = "training.steps=" + std::to_string(steps);
+  const Ended durable = workspace_.train(join(every(kNever, kNever), {until}));
+  EXPECT_THAT(durable.err, HasSubstr("resumed from run/checkpoints/"));
+  ASSERT_EQ(workspace_
+                .train({"output_directory=one", "checkpoint.enabled=false", until,
+                        "schedule.steps=20000", "logging.interval=1"})
+                .exit_code,
+            0);
   expect_same_losses(workspace_, "one", "run", 0);
 
   // Another run, whose folder has the same name: it begins anew.
-  ASSERT_EQ(
-      workspace_.train(join(every(100, 2), {"output_directory=other"}), stop_after(4)).exit_code,
-      0);
+  ASSERT_EQ(workspace_
+                .train(join(every(kNever, 2), {"output_directory=other"}),
+                       stop_after_save("local", "other"))
+                .exit_code,
+            0);
   std::filesystem::remove_all(workspace_.path("other"));
-  const Ended anew = workspace_.train(join(every(100, 2), {"output_directory=other"}));
+  const Ended anew =
+      workspace_.train(join(every(kNever, 2), {"output_directory=other", "training.steps=4"}));
   EXPECT_EQ(anew.exit_code, 0) << anew.err;
   EXPECT_THAT(anew.err, Not(HasSubstr("resumed from")));
 }

@@ -109,7 +109,7 @@ TEST(Resume, OtherSettingsThanTheCheckpointsAreNamed) {
 
 TEST(Resume, AKilledRunLosesAtMostTheStepsSinceItsLastCheckpoint) {
   const Workspace workspace;
-  const std::vector<std::string> run = {"training.steps=60", "checkpoint.interval=10",
+  const std::vector<std::string> run = {"training.steps=300", "checkpoint.interval=10",
                                         "checkpoint.keep=2"};
   std::vector<std::string> undisturbed = run;
   undisturbed.push_back("output_directory=whole");

@@ -124,7 +124,8 @@ Result<ShortRun> short_run(const RunConfig& config, const Degrees& degrees, cons
     ASSIGN_OR_RETURN(const HostArray loss, state[state_size].to_host());
     result.losses.push_back(to_doubles(loss)[0]);
   }
-  ASSIGN_OR_RETURN(result.after, params_of(step, state));
+  // The step gives its metrics after the state.
+  ASSIGN_OR_RETURN(result.after, params_of(step, std::span(state).first(state_size)));
   return result;
 }
 
