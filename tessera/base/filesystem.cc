@@ -4,12 +4,6 @@
 
 namespace tessera {
 
-Result<std::span<std::byte>> ReadableFile::read_past_cache(int64_t offset, size_t bytes,
-                                                           std::span<std::byte> memory) const {
-  RETURN_IF_ERROR(read_at(offset, memory.first(bytes)));
-  return memory.first(bytes);
-}
-
 Result<std::string> FileSystem::read_file(const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, open_file(path));
   std::string text(static_cast<size_t>(file->size_bytes()), '\0');

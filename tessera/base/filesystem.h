@@ -20,9 +20,6 @@ struct FileInfo {
   int64_t size_bytes = 0;
 };
 
-/// What disks want of memory, and of places in a file, to read without the system's cache.
-inline constexpr size_t kPastCacheAlignment = 4096;
-
 /// A file open for reading. Any thread, any number at once.
 class ReadableFile {
  public:
@@ -31,13 +28,6 @@ class ReadableFile {
   virtual int64_t size_bytes() const = 0;
   /// Fills `out` with the bytes from `offset` on; OUT_OF_RANGE when the file ends before.
   virtual Status read_at(int64_t offset, std::span<std::byte> out) const = 0;
-  /// Whether the bytes can come from the disk itself, past the system's cache, and are not in that
-  /// cache anyway. Where they are many and wanted once that takes less of the processor.
-  virtual bool can_read_past_cache() const { return false; }
-  /// As read_at, past the cache where that is possible. `memory` is aligned to kPastCacheAlignment
-  /// and has room for `bytes` and twice the alignment; returns where in it the bytes are.
-  virtual Result<std::span<std::byte>> read_past_cache(int64_t offset, size_t bytes,
-                                                       std::span<std::byte> memory) const;
 };
 
 /// A file being written. One thread at a time. Destroying it without close() closes it and forgets

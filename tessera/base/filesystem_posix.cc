@@ -1,6 +1,5 @@
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -69,20 +67,6 @@ class Descriptor {
   int fd_;
 };
 
-/// Whether most of a file is in the system's cache; true, too, where that cannot be found out.
-bool is_mostly_cached(int fd, int64_t size_bytes) {
-  const size_t size = static_cast<size_t>(size_bytes);
-  void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) return true;
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> pages((size + page - 1) / page);
-  const bool is_known = ::mincore(memory, size, pages.data()) == 0;
-  ::munmap(memory, size);
-  const auto cached =
-      std::count_if(pages.begin(), pages.end(), [](auto flags) { return flags & 1; });
-  return !is_known || 2 * cached >= std::ssize(pages);
-}
-
 class PosixReadableFile final : public ReadableFile {
  public:
   PosixReadableFile(std::string path, int fd, int64_t size_bytes)
@@ -106,57 +90,10 @@ class PosixReadableFile final : public ReadableFile {
     return absl::OkStatus();
   }
 
-  bool can_read_past_cache() const override {
-    std::call_once(uncached_opened_, [this] { uncached_.reset(open_uncached()); });
-    return uncached_.get() >= 0;
-  }
-
-  Result<std::span<std::byte>> read_past_cache(int64_t offset, size_t bytes,
-                                               std::span<std::byte> memory) const override {
-    if (can_read_past_cache()) {
-      const size_t before = static_cast<size_t>(offset) % kPastCacheAlignment;
-      const size_t end = before + bytes;
-      const size_t blocks = (end + kPastCacheAlignment - 1) / kPastCacheAlignment;
-      if (read_blocks(offset - static_cast<int64_t>(before),
-                      memory.first(blocks * kPastCacheAlignment)) >= end) {
-        return memory.subspan(before, bytes);
-      }
-    }
-    // Also after an error, which then has a name.
-    RETURN_IF_ERROR(read_at(offset, memory.first(bytes)));
-    return memory.first(bytes);
-  }
-
  private:
-  static constexpr int64_t kLeastUncached = 1 << 20;
-
-  // -1 where the cache has the file, or the disk cannot do without.
-  int open_uncached() const {
-    if (size_bytes_ < kLeastUncached || is_mostly_cached(fd_.get(), size_bytes_)) return -1;
-    // This file, whatever has its path by now.
-    const std::string path = str_cat("/proc/self/fd/", fd_.get());
-    return ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
-  }
-
-  // How much could be read; less than all, too, at the file's end.
-  size_t read_blocks(int64_t offset, std::span<std::byte> blocks) const {
-    size_t done = 0;
-    while (done < blocks.size()) {
-      const ssize_t got = ::pread(uncached_.get(), blocks.data() + done, blocks.size() - done,
-                                  offset + static_cast<int64_t>(done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      done += static_cast<size_t>(got);
-      if (done % kPastCacheAlignment != 0) break;
-    }
-    return done;
-  }
-
   std::string path_;
   Descriptor fd_;
   int64_t size_bytes_;
-  mutable std::once_flag uncached_opened_;
-  mutable Descriptor uncached_{-1};
 };
 
 class PosixWritableFile final : public WritableFile {

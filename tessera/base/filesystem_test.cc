@@ -1,6 +1,5 @@
 #include "tessera/base/filesystem.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -38,47 +37,6 @@ TEST_F(FileSystemTest, ReadsBackWhatWasWritten) {
   const Status past = disk_.read_range(path("a"), 9, std::as_writable_bytes(std::span(middle)));
   EXPECT_EQ(past.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(std::string(past.message()), HasSubstr(path("a")));
-}
-
-// The first time from the cache, where what was just written is, the second time from the disk.
-TEST_F(FileSystemTest, ReadsPastTheCacheWhatReadAtReads) {
-  std::string text((2 << 20) + 4321, ' ');
-  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 2654435761U >> 13);
-  ASSERT_TRUE(write(disk_, "a", text).ok());
-  const auto free = [](std::byte* memory) { std::free(memory); };
-  const size_t room = 3 << 20;
-  const std::unique_ptr<std::byte, decltype(free)> block(
-      static_cast<std::byte*>(std::aligned_alloc(kPastCacheAlignment, room)), free);
-  const std::span<std::byte> memory(block.get(), room);
-  for (const bool is_cached : {true, false}) {
-    if (!is_cached) {
-      const int descriptor = ::open(path("a").c_str(), O_RDONLY | O_CLOEXEC);
-      ASSERT_GE(descriptor, 0);
-      EXPECT_EQ(::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED), 0);
-      ::close(descriptor);
-    }
-    const auto file = disk_.open_file(path("a"));
-    ASSERT_TRUE(file.ok());
-    const size_t end = text.size();
-    for (const auto& [offset, bytes] : {std::pair<size_t, size_t>{0, end},
-                                        {0, 0},
-                                        {1, 1},
-                                        {4095, 2},
-                                        {4096, 1 << 20},
-                                        {12345, 1 << 20},
-                                        {end - 1, 1},
-                                        {end - 5000, 5000},
-                                        {(2 << 20) - 7, 4328}}) {
-      const auto read = (*file)->read_past_cache(static_cast<int64_t>(offset), bytes, memory);
-      ASSERT_TRUE(read.ok()) << read.status();
-      EXPECT_GE(read->data(), memory.data());
-      ASSERT_EQ(read->size(), bytes);
-      EXPECT_EQ(std::memcmp(read->data(), text.data() + offset, bytes), 0) << offset;
-    }
-    const Status past = (*file)->read_past_cache(static_cast<int64_t>(end) - 3, 4, memory).status();
-    EXPECT_EQ(past.code(), absl::StatusCode::kOutOfRange) << past;
-    EXPECT_THAT(std::string(past.message()), HasSubstr(path("a")));
-  }
 }
 
 TEST_F(FileSystemTest, AppendsAfterTheEnd) {

@@ -20,19 +20,13 @@ Result<StoredChunk> write_chunk_file(FileSystem& files, const std::string& path,
                                      const ArraySpec& spec, const Box& chunk,
                                      std::span<const std::byte> data);
 
-/// How a chunk file is read.
-struct ChunkReading {
-  /// For what is read, before it goes where it is wanted.
-  StagingPool& scratch;
-  /// By ReadableFile::read_past_cache: nothing else on this machine will want the same bytes soon.
-  bool past_cache = false;
-};
 /// Reads of the chunk `chunk` (its box within the array) what lies in the boxes of `to`, each piece
 /// once, verifies every piece read and adds the bytes read from the file to `*bytes_read`.
-/// DATA_LOSS when the file is not as it was written, or is not the one that is `stored`.
+/// `scratch`: memory for what is read before it goes where it is wanted. DATA_LOSS when the file is
+/// not as it was written, or is not the one that is `stored`.
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
                        const Box& chunk, const StoredChunk& stored, std::span<const HostBox> to,
-                       const ChunkReading& how, int64_t* bytes_read);
+                       StagingPool& scratch, int64_t* bytes_read);
 
 /// Reads all of it and compares every checksum; DATA_LOSS names what is wrong.
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,

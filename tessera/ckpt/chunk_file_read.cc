@@ -12,23 +12,16 @@
 namespace tessera {
 namespace {
 
-/// Memory of a pool, for as many bytes as asked for and what reads past the cache need around them.
+/// Memory of a pool.
 class Scratch {
  public:
-  Scratch(StagingPool& pool, int64_t bytes) {
-    constexpr size_t kAlign = kPastCacheAlignment;
-    const size_t blocks = (static_cast<size_t>(bytes) + kAlign - 1) / kAlign + 2;
-    size_t room = (blocks + 1) * kAlign;
-    block_ = pool.take(room);
-    void* begin = block_.get();
-    std::align(kAlign, blocks * kAlign, begin, room);
-    memory_ = {static_cast<std::byte*>(begin), blocks * kAlign};
-  }
-  std::span<std::byte> memory() const { return memory_; }
+  Scratch(StagingPool& pool, int64_t bytes)
+      : size_(static_cast<size_t>(bytes)), block_(pool.take(size_)) {}
+  std::span<std::byte> memory() const { return {block_.get(), size_}; }
 
  private:
-  std::shared_ptr<std::byte[]> block_;
-  std::span<std::byte> memory_;
+  const size_t size_;
+  const std::shared_ptr<std::byte[]> block_;
 };
 
 /// How many pieces are read at once.
@@ -68,13 +61,8 @@ class Transfer {
 /// Reads the pieces of one chunk file.
 class PieceReader {
  public:
-  PieceReader(const std::string& path, const ArraySpec& spec, std::unique_ptr<ReadableFile> file,
-              const ChunkReading& how)
-      : path_(path),
-        spec_(spec),
-        file_(std::move(file)),
-        scratch_(how.scratch),
-        past_cache_(how.past_cache && file_->can_read_past_cache()) {}
+  PieceReader(const std::string& path, const ArraySpec& spec, std::unique_ptr<ReadableFile> file)
+      : path_(path), spec_(spec), file_(std::move(file)) {}
 
   /// Looks at the size, and reads the index where there is one.
   Status open(int64_t file_bytes) {
@@ -93,8 +81,8 @@ class PieceReader {
   /// The pieces [first, first + count), verified, without compression.
   Status read_pieces(int64_t first, int64_t count, Transfer& to) {
     const int64_t begin = starts_[first];
-    ASSIGN_OR_RETURN(const std::span<std::byte> stored,
-                     fetch(begin, starts_[first + count] - begin, to.stored()));
+    const auto stored = to.stored().first(static_cast<size_t>(starts_[first + count] - begin));
+    RETURN_IF_ERROR(read(begin, stored));
     for (int64_t n = 0; n < count; ++n) {
       const int64_t start = starts_[first + n], end = starts_[first + n + 1] - kChecksumBytes;
       const auto data =
@@ -112,17 +100,11 @@ class PieceReader {
   Status read_whole(std::span<std::byte> out) {
     const int64_t bytes = std::ssize(out);
     uint32_t crc = 0;
-    if (past_cache_) {
-      const Scratch scratch(scratch_, kTransferBytes);
-      for (int64_t begin = 0; begin < bytes; begin += kTransferBytes) {
-        const int64_t count = std::min(kTransferBytes, bytes - begin);
-        ASSIGN_OR_RETURN(const auto part, fetch(begin, count, scratch.memory()));
-        crc = crc32c(part, crc);
-        std::memcpy(out.data() + begin, part.data(), part.size());
-      }
-    } else {
-      RETURN_IF_ERROR(read(0, out));
-      crc = crc32c(out);
+    for (int64_t begin = 0; begin < bytes; begin += kTransferBytes) {
+      const int64_t count = std::min(kTransferBytes, bytes - begin);
+      const auto part = out.subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
+      RETURN_IF_ERROR(read(begin, part));
+      crc = crc32c(part, crc);
     }
     uint32_t stored = 0;
     RETURN_IF_ERROR(read(bytes, std::as_writable_bytes(std::span(&stored, 1))));
@@ -182,17 +164,6 @@ class PieceReader {
     bytes_read_ += std::ssize(out);
     return file_->read_at(offset, out);
   }
-  /// To somewhere in `memory`.
-  Result<std::span<std::byte>> fetch(int64_t offset, int64_t bytes, std::span<std::byte> memory) {
-    const size_t count = static_cast<size_t>(bytes);
-    if (past_cache_) {
-      bytes_read_ += bytes;
-      return file_->read_past_cache(offset, count, memory);
-    }
-    RETURN_IF_ERROR(read(offset, memory.first(count)));
-    return memory.first(count);
-  }
-
   Status check(int64_t n, uint32_t found, uint32_t stored) {
     checksums_[static_cast<size_t>(n)] = found;
     if (found == stored) return absl::OkStatus();
@@ -204,8 +175,6 @@ class PieceReader {
   const std::string& path_;
   const ArraySpec& spec_;
   const std::unique_ptr<ReadableFile> file_;
-  StagingPool& scratch_;
-  const bool past_cache_;
   std::vector<int64_t> starts_;                     // of each piece, and where the last one ends
   std::vector<std::optional<uint32_t>> checksums_;  // of each piece read
   int64_t bytes_read_ = 0;
@@ -290,18 +259,18 @@ Result<std::unique_ptr<ReadableFile>> open_chunk(FileSystem& files, const std::s
 
 Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
                        const Box& chunk, const StoredChunk& stored, std::span<const HostBox> to,
-                       const ChunkReading& how, int64_t* bytes_read) {
+                       StagingPool& scratch, int64_t* bytes_read) {
   const auto touches = [&](const HostBox& destination) {
     return intersect(chunk, destination.box).has_value();
   };
   if (std::none_of(to.begin(), to.end(), touches)) return absl::OkStatus();
   ASSIGN_OR_RETURN(auto file, open_chunk(files, path));
-  PieceReader reader(path, spec, std::move(file), how);
+  PieceReader reader(path, spec, std::move(file));
   RETURN_IF_ERROR(reader.open(stored.file_bytes));
   const std::span<std::byte> direct = direct_target(spec, chunk, to);
   const auto read = [&]() -> Result<uint32_t> {
     RETURN_IF_ERROR(!direct.empty() ? reader.read_whole(direct)
-                                    : read_in_groups(reader, spec, chunk, to, how.scratch));
+                                    : read_in_groups(reader, spec, chunk, to, scratch));
     return reader.checksum();
   };
   const Result<uint32_t> found = read();
@@ -313,7 +282,7 @@ Status read_chunk_file(FileSystem& files, const std::string& path, const ArraySp
 Status verify_chunk_file(FileSystem& files, const std::string& path, const ArraySpec& spec,
                          const StoredChunk& stored, StagingPool& scratch) {
   ASSIGN_OR_RETURN(auto file, open_chunk(files, path));
-  PieceReader reader(path, spec, std::move(file), {.scratch = scratch});
+  PieceReader reader(path, spec, std::move(file));
   RETURN_IF_ERROR(reader.open(stored.file_bytes));
   const int64_t pieces = spec.pieces_per_chunk();
   const int64_t most = pieces_per_transfer(spec);

@@ -123,7 +123,7 @@ Result<std::vector<CheckpointReader::ChunkRead>> CheckpointReader::plan(
   return plan;
 }
 
-Status CheckpointReader::read(const ChunkRead& chunk, bool past_cache) const {
+Status CheckpointReader::read(const ChunkRead& chunk) const {
   const ArraySpec& spec = chunk.record->spec;
   const size_t number = static_cast<size_t>(linear_index(chunk.chunk, spec.grid()));
   const std::string path = ChunkFile{chunk.record, number}.path(folder_);
@@ -131,8 +131,7 @@ Status CheckpointReader::read(const ChunkRead& chunk, bool past_cache) const {
   do {
     int64_t read = 0;
     status = read_chunk_file(files_, path, spec, spec.chunk_box(chunk.chunk),
-                             chunk.record->stored(number), chunk.to,
-                             {.scratch = scratch_, .past_cache = past_cache}, &read);
+                             chunk.record->stored(number), chunk.to, scratch_, &read);
     bytes_read_ += read;
   } while (absl::IsDataLoss(status) && files_.another_copy(path));
   return with_hint(status, spec.name);
@@ -142,7 +141,7 @@ Status CheckpointReader::read_region(std::string_view name, const Box& box,
                                      std::span<std::byte> out) const {
   const RegionRead region{name, box, out};
   ASSIGN_OR_RETURN(const std::vector<ChunkRead> reads, plan({&region, 1}));
-  for (const ChunkRead& chunk : reads) RETURN_IF_ERROR(read(chunk, /*past_cache=*/false));
+  for (const ChunkRead& chunk : reads) RETURN_IF_ERROR(read(chunk));
   return absl::OkStatus();
 }
 

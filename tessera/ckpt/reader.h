@@ -61,9 +61,8 @@ class CheckpointReader {
   /// The reads that fill regions of one array, each chunk in one of them: what regions share, such
   /// as replicas, is read once.
   Result<std::vector<ChunkRead>> plan(std::span<const RegionRead> regions) const;
-  /// Errors as those of read_region(). `past_cache`: no other process of this machine will read the
-  /// same bytes soon; see ReadableFile::can_read_past_cache().
-  Status read(const ChunkRead& chunk, bool past_cache) const;
+  /// Errors as those of read_region().
+  Status read(const ChunkRead& chunk) const;
 
   /// Bytes read from chunk files so far.
   int64_t bytes_read() const { return bytes_read_; }

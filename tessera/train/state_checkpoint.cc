@@ -148,11 +148,7 @@ class Restoring {
  public:
   Restoring(Runtime& runtime, const CheckpointReader& reader, const Layout& layout,
             const RestoreOptions& options)
-      : runtime_(runtime), reader_(reader), layout_(layout), options_(options) {
-    // Other processes of this machine may want the same bytes: from the cache.
-    const pjrt::Client& client = runtime.client();
-    past_cache_ = client.addressable_devices().size() == client.devices().size();
-  }
+      : runtime_(runtime), reader_(reader), layout_(layout), options_(options) {}
 
   /// Returns when the array's reads are under way, or something failed.
   Status start(const ArgumentSpec& spec) {
@@ -204,7 +200,7 @@ class Restoring {
   };
 
   void run(Item& item, const CheckpointReader::ChunkRead& read, int64_t staging_bytes) {
-    if (status().ok()) record(reader_.read(read, past_cache_));
+    if (status().ok()) record(reader_.read(read));
     if (--item.reads_left > 0) return;
     if (status().ok()) record(annotate(item.finish(), item.path));
     item.fill.reset();
@@ -237,7 +233,6 @@ class Restoring {
   const CheckpointReader& reader_;
   const Layout& layout_;
   const RestoreOptions options_;
-  bool past_cache_ = false;
   std::deque<Item> items_;
   std::mutex mutex_;
   std::condition_variable changed_;
