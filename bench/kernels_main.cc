@@ -19,6 +19,7 @@
 #include "tessera/ops/autodiff.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/linear.h"
+#include "tessera/ops/shape.h"
 #include "tessera/runtime/jit.h"
 #include "tessera/train/compile.h"
 #include "tessera/train/optimizer.h"
@@ -71,6 +72,14 @@ Case product(DType dtype, const char* equation, const char* name, Dims a, Dims b
   return c;
 }
 
+Value gate(Value both_BTCF, const Kernels& kernels) {
+  if (can_fuse_gate(both_BTCF, kernels))
+    return fused_gate(both_BTCF, Activation::kSilu, {"", "", ""}, *kernels);
+  const std::vector<Value> halves = split(both_BTCF, 2, 2);
+  return reshape(silu(halves[0]) * halves[1],
+                 {both_BTCF.dim(0), both_BTCF.dim(1), both_BTCF.dim(3)});
+}
+
 std::vector<Case> cases_of(DType dtype) {
   constexpr int64_t kTokens = kBatch * kLength;
   const double mlp_flop = 2.0 * kTokens * kWidth * kMlp;
@@ -79,6 +88,7 @@ std::vector<Case> cases_of(DType dtype) {
       product(dtype, "tf,df->td", "gradient by x", {kTokens, kMlp}, {kWidth, kMlp}, mlp_flop),
       product(dtype, "td,tf->df", "gradient by w", {kTokens, kWidth}, {kTokens, kMlp}, mlp_flop)};
   const Shape stream{dtype, {kBatch, kLength, kWidth}}, wide{dtype, {kBatch, kLength, kMlp}};
+  const Shape both{dtype, {kBatch, kLength, 2, kMlp}};
   const Shape heads{dtype, {kBatch, kLength, kHeads, kWidth / kHeads}};
   const Shape logits{dtype, {kBatch, kLength, kWords}}, targets{DType::kS32, {kBatch, kLength}};
   const Shape weights{DType::kF32, {kBatch, kLength}}, number{DType::kF32, {}};
@@ -90,7 +100,7 @@ std::vector<Case> cases_of(DType dtype) {
                        [](Args args, const Way& way) {
                          const Value out =
                              way.attention.fused
-                                 ? fused_attention(args[0], args[1], args[2], {}, way.attention)
+                                 ? fused_attention(args[0], args[1], args[2], {}, {}, way.attention)
                                  : causal_attention(args[0], args[1], args[2]);
                          return with_gradients({out}, args.first(3), args.subspan(3));
                        },
@@ -109,11 +119,11 @@ std::vector<Case> cases_of(DType dtype) {
        .bytes = 8 * bytes_of({stream})});
   cases.push_back({.kernel = "swiglu",
                    .name = "forward and backward",
-                   .inputs = {wide, wide, wide},
+                   .inputs = {both, wide},
                    .body =
                        [](Args args, const Way& way) {
-                         return with_gradients({gated(args[0], args[1], way.kernels)},
-                                               args.first(2), args.subspan(2));
+                         return with_gradients({gate(args[0], way.kernels)}, args.first(1),
+                                               args.subspan(1));
                        },
                    .flop = 0,
                    .bytes = 8 * bytes_of({wide})});

@@ -30,27 +30,50 @@ struct HeadRows {
 class SecondMatrices {
  public:
   enum Which { kColumns = 1, kBlocks = 2 };
-  SecondMatrices(const HeadRows& rows, int which) : rows_(rows), which_(which) {}
+  SecondMatrices(int64_t rows, int64_t width, int which)
+      : rows_(rows), width_(width), which_(which) {}
 
   void lay_out(Arena& arena) {
-    if (which_ & kColumns) columns_ = arena.halves(bf16::packed_size(rows_.width, rows_.rows));
-    if (which_ & kBlocks) blocks_ = arena.halves(blocks_of<kBlock>(rows_.rows) * stride());
+    if (which_ & kColumns) columns_ = arena.halves(bf16::packed_size(width_, rows_));
+    if (which_ & kBlocks) blocks_ = arena.halves(blocks_of<kBlock>(rows_) * stride());
   }
-  void pack() const {
-    if (which_ & kColumns) bf16::pack(rows_.columns(), columns_);
+  void pack(const HeadRows& rows) const {
+    if (which_ & kColumns) bf16::pack(rows.columns(), columns_);
     if (!(which_ & kBlocks)) return;
-    for (int64_t i = 0; i < blocks_of<kBlock>(rows_.rows); ++i)
-      bf16::pack(rows_.block(i), blocks_ + i * stride());
+    for (int64_t i = 0; i < blocks_of<kBlock>(rows_); ++i)
+      bf16::pack(rows.block(i), blocks_ + i * stride());
   }
   const uint16_t* columns() const { return columns_; }
   const uint16_t* block(int64_t index) const { return blocks_ + index * stride(); }
 
  private:
-  int64_t stride() const { return (bf16::packed_size(kBlock, rows_.width) + 31) / 32 * 32; }
+  int64_t stride() const { return (bf16::packed_size(kBlock, width_) + 31) / 32 * 32; }
 
-  HeadRows rows_;
+  int64_t rows_, width_;
   int which_;
   uint16_t *columns_ = nullptr, *blocks_ = nullptr;
+};
+
+/// A head's rows as they are multiplied: as they lie, or turned in memory of an arena.
+class TurnedRows {
+ public:
+  TurnedRows(const Head& head, const RotaryAngles& angles, const HeadRows& rows)
+      : head_(head), angles_(angles), from_(rows) {}
+
+  void lay_out(Arena& arena) {
+    if (angles_.cos != nullptr) copy_ = arena.halves(from_.rows * from_.width);
+  }
+  HeadRows turn() const {
+    if (angles_.cos == nullptr) return from_;
+    head_.rotate(angles_, from_.data, {0, from_.rows}, from_.row, copy_);
+    return {copy_, from_.rows, from_.width, from_.width};
+  }
+
+ private:
+  const Head& head_;
+  const RotaryAngles& angles_;
+  HeadRows from_;
+  uint16_t* copy_ = nullptr;
 };
 
 // As they lie, or, of an odd width, copied.
@@ -63,8 +86,17 @@ void end_line(uint16_t* line, int64_t size) {
   if (size % 2 != 0) line[size] = 0;
 }
 
+// A block of queries, turned into `copy` where there are angles.
+HeadRows turned_block(const Head& head, const HeadRows& block, Range t, uint16_t* copy) {
+  const RotaryAngles& angles = head.p.rotary_t;
+  if (angles.cos == nullptr) return block;
+  head.rotate(angles, block.data, t, block.row, copy);
+  return {copy, block.rows, block.width, block.width};
+}
+
 bf16::Pairs lines(const uint16_t* weights) { return {weights, kBlock, 2}; }
 
+// f32 rows, dense, to where bf16 ones go.
 void spread(const float* from, int64_t rows, int64_t width, uint16_t* to, int64_t stride) {
   for (int64_t row = 0; row < rows; ++row)
     rows::narrow(from + row * width, to + row * stride, width);
@@ -76,13 +108,14 @@ void forward_head_bf16(const Head& head, const void* q, const void* k, const voi
                        float* log_sums) {
   const AttentionProblem& p = head.p;
   const Visibility visible(head, kBlock);
-  SecondMatrices keys({halves(k) + head.key_start(), p.s, p.k * p.c, p.c},
-                      SecondMatrices::kColumns);
-  SecondMatrices values({halves(v) + head.key_start(), p.s, p.k * p.c, p.c},
-                        SecondMatrices::kBlocks);
+  const HeadRows rows_v{halves(v) + head.key_start(), p.s, p.k * p.c, p.c};
+  TurnedRows rows_k(head, p.rotary_s, {halves(k) + head.key_start(), p.s, p.k * p.c, p.c});
+  SecondMatrices keys(p.s, p.c, SecondMatrices::kColumns);
+  SecondMatrices values(p.s, p.c, SecondMatrices::kBlocks);
   float *scores = nullptr, *mixed = nullptr;
   uint16_t *weights = nullptr, *copy = nullptr;
   Arena::lay_out([&](Arena& arena) {
+    rows_k.lay_out(arena);
     keys.lay_out(arena);
     values.lay_out(arena);
     scores = arena.floats(kBlock * kBlock);
@@ -90,13 +123,14 @@ void forward_head_bf16(const Head& head, const void* q, const void* k, const voi
     weights = arena.halves(kBlock * kBlock);
     copy = arena.halves(kBlock * (p.c + 1));
   });
-  keys.pack();
-  values.pack();
+  keys.pack(rows_k.turn());
+  values.pack(rows_v);
   for (int64_t g = 0; g < head.groups(); ++g) {
     const HeadRows queries{halves(q) + head.query_start(g), p.t, p.h * p.c, p.c};
     for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
       const Range t = block_of<kBlock>(p.t, i);
-      const bf16::Pairs rows_t = pairs(queries.block(i), copy);
+      const HeadRows block{queries.data + t.first * queries.row, t.size, queries.row, p.c};
+      const bf16::Pairs rows_t = pairs(turned_block(head, block, t, copy).all(), copy);
       RunningSoftmax<kBlock> softmax(head, t, mixed);
       for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
         if (!visible.any(i, j)) continue;
@@ -123,8 +157,15 @@ namespace {
 
 /// What the reverse pass keeps of one query head.
 struct QueryHead {
+  TurnedRows rows;
   SecondMatrices q, cotangent;
   float *inner = nullptr, *q_grad = nullptr;
+
+  static constexpr int kBoth = SecondMatrices::kColumns | SecondMatrices::kBlocks;
+  QueryHead(const Head& head, const HeadRows& from)
+      : rows(head, head.p.rotary_t, from),
+        q(from.rows, from.width, kBoth),
+        cotangent(from.rows, from.width, kBoth) {}
 };
 
 }  // namespace
@@ -133,21 +174,18 @@ struct QueryHead {
 void backward_head_bf16(const Head& head, const AttentionReverse& x) {
   const AttentionProblem& p = head.p;
   const Visibility visible(head, kBlock);
-  const HeadRows keys{halves(x.k) + head.key_start(), p.s, p.k * p.c, p.c};
+  TurnedRows turned_keys(head, p.rotary_s, {halves(x.k) + head.key_start(), p.s, p.k * p.c, p.c});
   const HeadRows values{halves(x.v) + head.key_start(), p.s, p.k * p.c, p.c};
-  SecondMatrices packed_keys(keys, SecondMatrices::kBlocks);
-  constexpr int kBoth = SecondMatrices::kColumns | SecondMatrices::kBlocks;
+  SecondMatrices packed_keys(p.s, p.c, SecondMatrices::kBlocks);
   std::vector<QueryHead> queries;
-  for (int64_t g = 0; g < head.groups(); ++g) {
-    const int64_t start = head.query_start(g), row = p.h * p.c;
-    queries.push_back({SecondMatrices({halves(x.q) + start, p.t, row, p.c}, kBoth),
-                       SecondMatrices({halves(x.cotangent) + start, p.t, row, p.c}, kBoth)});
-  }
+  for (int64_t g = 0; g < head.groups(); ++g)
+    queries.emplace_back(head, HeadRows{halves(x.q) + head.query_start(g), p.t, p.h * p.c, p.c});
   float *scores = nullptr, *products = nullptr, *dk = nullptr, *dv = nullptr;
   uint16_t *weights = nullptr, *of_scores = nullptr, *turned = nullptr;
   uint16_t *copy_k = nullptr, *copy_v = nullptr;
   const int64_t turned_size = bf16::pairs_size({nullptr, kBlock, kBlock, 1, kBlock});
   Arena::lay_out([&](Arena& arena) {
+    turned_keys.lay_out(arena);
     packed_keys.lay_out(arena);
     scores = arena.floats(kBlock * kBlock);
     products = arena.floats(kBlock * kBlock);
@@ -159,17 +197,19 @@ void backward_head_bf16(const Head& head, const AttentionReverse& x) {
     copy_k = arena.halves(kBlock * (p.c + 1));
     copy_v = arena.halves(kBlock * (p.c + 1));
     for (QueryHead& query : queries) {
+      query.rows.lay_out(arena);
       query.q.lay_out(arena);
       query.cotangent.lay_out(arena);
       query.inner = arena.floats(p.t);
       query.q_grad = arena.floats(p.t * p.c);
     }
   });
-  packed_keys.pack();
+  const HeadRows keys = turned_keys.turn();
+  packed_keys.pack(keys);
   for (int64_t g = 0; g < head.groups(); ++g) {
     const QueryHead& query = queries[g];
-    query.q.pack();
-    query.cotangent.pack();
+    query.q.pack(query.rows.turn());
+    query.cotangent.pack({halves(x.cotangent) + head.query_start(g), p.t, p.h * p.c, p.c});
     for (int64_t row = 0; row < p.t; ++row) {
       const int64_t place = head.query_start(g) + row * p.h * p.c;
       query.inner[row] = rows::dot(halves(x.cotangent) + place, halves(x.out) + place, p.c);
@@ -193,7 +233,7 @@ void backward_head_bf16(const Head& head, const AttentionReverse& x) {
         for (int64_t row = 0; row < s.size; ++row) {
           const int64_t line = row * kBlock;
           rows::attention_gradient(
-              {.factor = head.factor,
+              {.rule = head.rule,
                .key = {p.places_s[s.first + row], head.segments_s[s.first + row]},
                .places = p.places_t + t.first,
                .segments = head.segments_t + t.first,
@@ -213,11 +253,14 @@ void backward_head_bf16(const Head& head, const AttentionReverse& x) {
       }
     }
     const int64_t start = head.key_start() + s.first * p.k * p.c;
+    head.rotate_back_in_place(p.rotary_s, dk, s);
     spread(dk, s.size, p.c, halves(x.k_grad) + start, p.k * p.c);
     spread(dv, s.size, p.c, halves(x.v_grad) + start, p.k * p.c);
   }
-  for (int64_t g = 0; g < head.groups(); ++g)
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    head.rotate_back_in_place(p.rotary_t, queries[g].q_grad, {0, p.t});
     spread(queries[g].q_grad, p.t, p.c, halves(x.q_grad) + head.query_start(g), p.h * p.c);
+  }
 }
 
 }  // namespace tessera::kernels

@@ -116,6 +116,7 @@ void forward_head(const Head& head, const void* q, const void* k, const void* v,
   keys.set(packed_k);
   values.set(packed_v);
   gather(at(k, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_s);
+  head.rotate_in_place(p.rotary_s, rows_s, {0, p.s});
   keys.pack(rows_s);
   gather(at(v, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_s);
   values.pack(rows_s);
@@ -124,6 +125,7 @@ void forward_head(const Head& head, const void* q, const void* k, const void* v,
       const Range t = block_of<kBlock>(p.t, i);
       const int64_t start = head.query_start(g) + t.first * p.h * p.c;
       gather(at(q, p.dtype, start), p.dtype, t.size, p.h * p.c, p.c, rows_t);
+      head.rotate_in_place(p.rotary_t, rows_t, t);
       RunningSoftmax<kBlock> softmax(head, t, mixed);
       for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
         const Range s = block_of<kBlock>(p.s, j);
@@ -183,12 +185,14 @@ void backward_head(const Head& head, const AttentionReverse& x) {
   });
   keys.set(packed_k);
   gather(at(x.k, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_k);
+  head.rotate_in_place(p.rotary_s, rows_k, {0, p.s});
   gather(at(x.v, p.dtype, head.key_start()), p.dtype, p.s, p.k * p.c, p.c, rows_v);
   keys.pack(rows_k);
   for (int64_t g = 0; g < head.groups(); ++g) {
     QueryHead& query = queries[g];
     const int64_t start = head.query_start(g), stride = p.h * p.c;
     gather(at(x.q, p.dtype, start), p.dtype, p.t, stride, p.c, rows_t);
+    head.rotate_in_place(p.rotary_t, rows_t, {0, p.t});
     query.q.pack(rows_t);
     query.q_columns.pack(rows_t);
     gather(at(x.cotangent, p.dtype, start), p.dtype, p.t, stride, p.c, rows_t);
@@ -215,7 +219,7 @@ void backward_head(const Head& head, const AttentionReverse& x) {
         for (int64_t row = 0; row < s.size; ++row) {
           const rows::Seen key{p.places_s[s.first + row], head.segments_s[s.first + row]};
           const int64_t line = row * t.size;
-          rows::attention_gradient({.factor = head.factor,
+          rows::attention_gradient({.rule = head.rule,
                                     .key = key,
                                     .places = p.places_t + t.first,
                                     .segments = head.segments_t + t.first,
@@ -232,12 +236,15 @@ void backward_head(const Head& head, const AttentionReverse& x) {
       }
     }
     const int64_t start = head.key_start() + s.first * p.k * p.c;
+    head.rotate_back_in_place(p.rotary_s, dk, s);
     spread(dk, p.dtype, s.size, p.k * p.c, p.c, at(x.k_grad, p.dtype, start));
     spread(dv, p.dtype, s.size, p.k * p.c, p.c, at(x.v_grad, p.dtype, start));
   }
-  for (int64_t g = 0; g < head.groups(); ++g)
+  for (int64_t g = 0; g < head.groups(); ++g) {
+    head.rotate_back_in_place(p.rotary_t, queries[g].q_grad, {0, p.t});
     spread(queries[g].q_grad, p.dtype, p.t, p.h * p.c, p.c,
            at(x.q_grad, p.dtype, head.query_start(g)));
+  }
 }
 
 }  // namespace

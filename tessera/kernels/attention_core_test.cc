@@ -21,13 +21,34 @@ HostArray random_array(const Shape& shape, std::mt19937_64& random) {
   return from_doubles(shape, values);
 }
 
+// Turns each head of x [B,rows,heads,C], or turns it back.
+Doubles turned(Doubles x, const RotaryAngles& angles, const Dims& dims, bool back) {
+  if (angles.cos == nullptr) return x;
+  const int64_t c = dims[3], half = c / 2;
+  for (int64_t i = 0; i * c < static_cast<int64_t>(x.size()); ++i) {
+    const int64_t b = i / (dims[1] * dims[2]), position = i / dims[2] % dims[1];
+    for (int64_t j = 0; j < half; ++j) {
+      const int64_t at = b * angles.batch + position * half + j;
+      const double cos = angles.cos[at], sin = back ? -angles.sin[at] : angles.sin[at];
+      double &first = x[i * c + j], &second = x[i * c + half + j];
+      const double before = first;
+      first = before * cos - second * sin;
+      second = second * cos + before * sin;
+    }
+  }
+  return x;
+}
+
 /// Attention by its definition, in f64, and its gradients by the chain rule, score by score.
 struct ByHand {
   Doubles out, q_grad, k_grad, v_grad;
 
-  ByHand(const AttentionProblem& p, const Doubles& q, const Doubles& k, const Doubles& v,
+  ByHand(const AttentionProblem& p, const Doubles& raw_q, const Doubles& raw_k, const Doubles& v,
          const Doubles& cotangent)
-      : out(q.size()), q_grad(q.size()), k_grad(k.size()), v_grad(v.size()) {
+      : out(raw_q.size()), q_grad(raw_q.size()), k_grad(raw_k.size()), v_grad(v.size()) {
+    const Dims of_queries = {p.b, p.t, p.h, p.c}, of_keys = {p.b, p.s, p.k, p.c};
+    const Doubles q = turned(raw_q, p.rotary_t, of_queries, false);
+    const Doubles k = turned(raw_k, p.rotary_s, of_keys, false);
     const double factor = 1 / std::sqrt(static_cast<double>(p.c));
     for (int64_t b = 0; b < p.b; ++b) {
       for (int64_t h = 0; h < p.h; ++h) {
@@ -36,15 +57,20 @@ struct ByHand {
           const auto at_k = [&](int64_t s) {
             return ((b * p.s + s) * p.k + h / (p.h / p.k)) * p.c;
           };
-          Doubles weights(p.s);
+          Doubles weights(p.s), slopes(p.s, factor);
           double sum = 0, largest = -1e300;
           for (int64_t s = 0; s < p.s; ++s) {
             weights[s] = -1e300;
-            if (p.places_s[s] > p.places_t[t] ||
+            if (p.places_s[s] > p.places_t[t] || p.places_t[t] - p.places_s[s] >= p.window ||
                 p.segments_bs[b * p.s + s] != p.segments_bt[b * p.t + t])
               continue;
             weights[s] = 0;
             for (int64_t c = 0; c < p.c; ++c) weights[s] += q[at_q + c] * k[at_k(s) + c] * factor;
+            if (p.soft_cap > 0) {
+              const double part = std::tanh(weights[s] / p.soft_cap);
+              weights[s] = p.soft_cap * part;
+              slopes[s] *= 1 - part * part;
+            }
             largest = std::max(largest, weights[s]);
           }
           for (double& weight : weights) {
@@ -63,7 +89,7 @@ struct ByHand {
             inner += weights[s] * of_weights[s];
           }
           for (int64_t s = 0; s < p.s; ++s) {
-            const double of_score = weights[s] * (of_weights[s] - inner) * factor;
+            const double of_score = weights[s] * (of_weights[s] - inner) * slopes[s];
             for (int64_t c = 0; c < p.c; ++c) {
               q_grad[at_q + c] += of_score * k[at_k(s) + c];
               k_grad[at_k(s) + c] += of_score * q[at_q + c];
@@ -72,6 +98,8 @@ struct ByHand {
         }
       }
     }
+    q_grad = turned(q_grad, p.rotary_t, of_queries, true);
+    k_grad = turned(k_grad, p.rotary_s, of_keys, true);
   }
 };
 
@@ -126,10 +154,28 @@ TEST(Attention, ResultsAndGradientsOfRandomProblemsAreThoseOfItsDefinition) {
     p.places_s = places_s.data();
     p.segments_bt = segments_t.data();
     p.segments_bs = segments_s.data();
+    if (random() % 3 == 0) p.window = static_cast<int32_t>(one_of({1, 3, 40, 100}));
+    if (random() % 3 == 0) p.soft_cap = 1.5;
+    // The same angles for all rows of the batch, or each its own.
+    const bool rotates = p.c % 2 == 0 && random() % 2, alike = random() % 2;
+    std::vector<float> cos_t, sin_t, cos_s, sin_s;
+    const auto angles = [&](int64_t rows, std::vector<float>& cos, std::vector<float>& sin) {
+      if (!rotates) return RotaryAngles();
+      const int64_t one = rows * p.c / 2;
+      for (int64_t j = 0; j < (alike ? 1 : p.b) * one; ++j) {
+        const auto angle = static_cast<float>(random() % 1000);
+        cos.push_back(std::cos(angle));
+        sin.push_back(std::sin(angle));
+      }
+      return RotaryAngles{cos.data(), sin.data(), alike ? 0 : one};
+    };
+    p.rotary_t = angles(p.t, cos_t, sin_t);
+    p.rotary_s = angles(p.s, cos_s, sin_s);
     const LimitedProcessor limited(random);
     SCOPED_TRACE(str_cat(limited.text(), " b", p.b, " t", p.t, " s", p.s, " h", p.h, " k", p.k,
                          " c", p.c, " ", dtype_name(p.dtype), " shuffled ", shuffled, " segmented ",
-                         segmented, " blind ", blind));
+                         segmented, " blind ", blind, " window ", p.window, " cap ", p.soft_cap,
+                         " rotates ", rotates, " alike ", alike));
     const Shape of_queries{p.dtype, {p.b, p.t, p.h, p.c}}, of_keys{p.dtype, {p.b, p.s, p.k, p.c}};
     const HostArray q = random_array(of_queries, random), k = random_array(of_keys, random),
                     v = random_array(of_keys, random), ct = random_array(of_queries, random);

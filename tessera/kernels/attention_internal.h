@@ -67,7 +67,7 @@ struct Head {
   const AttentionProblem& p;
   int64_t b, k;
   const int32_t *segments_t, *segments_s;
-  float factor;
+  rows::ScoreRule rule;
 
   Head(const AttentionProblem& problem, int64_t task)
       : p(problem),
@@ -75,7 +75,9 @@ struct Head {
         k(task % problem.k),
         segments_t(problem.segments_bt + b * problem.t),
         segments_s(problem.segments_bs + b * problem.s),
-        factor(static_cast<float>(1 / std::sqrt(static_cast<double>(problem.c)))) {}
+        rule{.factor = static_cast<float>(1 / std::sqrt(static_cast<double>(problem.c))),
+             .soft_cap = problem.soft_cap,
+             .window = problem.window} {}
 
   int64_t groups() const { return p.h / p.k; }
   int64_t query_head(int64_t g) const { return k * groups() + g; }
@@ -83,18 +85,45 @@ struct Head {
   int64_t query_start(int64_t g) const { return b * p.t * p.h * p.c + query_head(g) * p.c; }
   int64_t key_start() const { return b * p.s * p.k * p.c + k * p.c; }
   int64_t log_sum_start(int64_t g) const { return (b * p.h + query_head(g)) * p.t; }
+
+  /// Turns a head's rows, those of the positions `range`, which are `stride` elements apart, into
+  /// dense ones.
+  template <typename T>
+  void rotate(const RotaryAngles& angles, const T* from, Range range, int64_t stride, T* to) const {
+    turn(angles, range, from, stride, to, p.c, /*back=*/false);
+  }
+  /// The same of dense rows, where there are angles.
+  void rotate_in_place(const RotaryAngles& angles, float* rows, Range range) const {
+    if (angles.cos != nullptr) turn(angles, range, rows, p.c, rows, p.c, /*back=*/false);
+  }
+  void rotate_back_in_place(const RotaryAngles& angles, float* rows, Range range) const {
+    if (angles.cos != nullptr) turn(angles, range, rows, p.c, rows, p.c, /*back=*/true);
+  }
+
+ private:
+  template <typename T>
+  void turn(const RotaryAngles& angles, Range range, const T* from, int64_t from_row, T* to,
+            int64_t to_row, bool back) const {
+    const int64_t half = p.c / 2;
+    for (int64_t i = 0; i < range.size; ++i) {
+      const int64_t angle = b * angles.batch + (range.first + i) * half;
+      rows::rotate(from + i * from_row, angles.cos + angle, angles.sin + angle, back,
+                   to + i * to_row, half);
+    }
+  }
 };
 
 /// Which blocks of queries may see which blocks of keys, by their places and segments.
 class Visibility {
  public:
   Visibility(const Head& head, int64_t block)
-      : queries_(bounds_of(head.p.places_t, head.segments_t, head.p.t, block)),
+      : window_(head.p.window),
+        queries_(bounds_of(head.p.places_t, head.segments_t, head.p.t, block)),
         keys_(bounds_of(head.p.places_s, head.segments_s, head.p.s, block)) {}
   bool any(int64_t query_block, int64_t key_block) const {
     const Bounds &t = queries_[query_block], &s = keys_[key_block];
-    return s.first_place <= t.last_place && s.first_segment <= t.last_segment &&
-           t.first_segment <= s.last_segment;
+    return s.first_place <= t.last_place && t.first_place - s.last_place < window_ &&
+           s.first_segment <= t.last_segment && t.first_segment <= s.last_segment;
   }
 
  private:
@@ -114,6 +143,7 @@ class Visibility {
     return all;
   }
 
+  int32_t window_;
   std::vector<Bounds> queries_, keys_;
 };
 
@@ -132,7 +162,7 @@ class RunningSoftmax {
   void weigh(int64_t row, float* scores, Range s) {
     const AttentionProblem& p = head_.p;
     const rows::Seen query{p.places_t[t_.first + row], head_.segments_t[t_.first + row]};
-    const float here = rows::mask_scores(scores, head_.factor, query, p.places_s + s.first,
+    const float here = rows::mask_scores(scores, head_.rule, query, p.places_s + s.first,
                                          head_.segments_s + s.first, s.size);
     const float before = largest_[row], now = std::max(before, here);
     if (now > before) {

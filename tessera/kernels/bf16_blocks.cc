@@ -138,6 +138,18 @@ void interleave(const uint16_t* first, const uint16_t* second, int64_t count, ui
   if (count > kLanes) _mm512_storeu_si512(to + 32, _mm512_permutex2var_epi16(x, high, y));
 }
 
+// Rows of a panel may lie pages apart, where processors look for nothing ahead by themselves: so
+// many rows ahead is asked for.
+constexpr int64_t kAhead = 16;
+
+inline __attribute__((always_inline)) void fetch_two(const uint16_t* rows, int64_t row,
+                                                     int64_t width) {
+  for (int64_t j = 0; j < width; j += 32) {
+    _mm_prefetch(rows + j, _MM_HINT_T0);
+    _mm_prefetch(rows + row + j, _MM_HINT_T0);
+  }
+}
+
 // 16 lines of 16 pairs become 16 pairs of 16 lines.
 inline __attribute__((always_inline)) void turn(__m512i (&r)[16], uint16_t* to, int64_t step,
                                                 int64_t lines) {
@@ -195,6 +207,7 @@ void pack_rows(const uint16_t* b, int64_t row, int64_t k, int64_t width, uint16_
   const int64_t step = 2 * in_lanes(width);
   for (int64_t p = 0; 2 * p < k; ++p) {
     const uint16_t* first = b + 2 * p * row;
+    fetch_two(first + kAhead * row, row, width);
     const uint16_t* second = 2 * p + 1 < k ? first + row : nullptr;
     for (int64_t j = 0; j < width; j += 32)
       interleave(first + j, second ? second + j : nullptr, width - j, to + p * step + 2 * j);

@@ -42,9 +42,14 @@ void widen(const uint16_t* from, float* to, int64_t n) { CHOOSE(widen(from, to, 
 void narrow(const float* from, uint16_t* to, int64_t n) { CHOOSE(narrow(from, to, n)); }
 void scale(float* x, float factor, int64_t n) { CHOOSE(scale(x, factor, n)); }
 
-float mask_scores(float* scores, float factor, Seen query, const int32_t* places,
+float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
                   const int32_t* segments, int64_t n) {
-  return CHOOSE(mask_scores(scores, factor, query, places, segments, n));
+  return CHOOSE(mask_scores(scores, rule, query, places, segments, n));
+}
+
+template <typename T>
+void rotate(const T* x, const float* cos, const float* sin, bool back, T* out, int64_t half) {
+  CHOOSE(rotate(x, cos, sin, back, out, half));
 }
 
 template <typename T>
@@ -77,14 +82,13 @@ void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, const T* 
 }
 
 template <typename T>
-void swiglu(const T* gate, const T* up, T* out, int64_t n) {
-  CHOOSE(swiglu(gate, up, out, n));
+void gated(Gate gate, const T* both, T* out, int64_t n) {
+  CHOOSE(gated(gate, both, out, n));
 }
 
 template <typename T>
-void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_grad, T* up_grad,
-                     int64_t n) {
-  CHOOSE(swiglu_gradient(gate, up, cotangent, gate_grad, up_grad, n));
+void gated_gradient(Gate gate, const T* both, const T* cotangent, T* both_grad, int64_t n) {
+  CHOOSE(gated_gradient(gate, both, cotangent, both_grad, n));
 }
 
 template <typename T>
@@ -110,14 +114,15 @@ void adamw(const AdamwStep& step, const T* grad, const Moments<const float>& fro
 
 #define FOR_TYPE(T)                                                                           \
   template float dot(const T*, const T*, int64_t);                                            \
+  template void rotate(const T*, const float*, const float*, bool, T*, int64_t);              \
   template void attention_gradient(const AttentionRow&, const float*, const float*, T*, T*,   \
                                    int64_t);                                                  \
   template void rms_norm(const T*, const T*, float, T*, int64_t);                             \
   template void add(const T*, const T*, T*, int64_t);                                         \
   template void rms_norm_gradient(const NormRow&, const T*, const T*, const T*, const T*, T*, \
                                   float*);                                                    \
-  template void swiglu(const T*, const T*, T*, int64_t);                                      \
-  template void swiglu_gradient(const T*, const T*, const T*, T*, T*, int64_t);               \
+  template void gated(Gate, const T*, T*, int64_t);                                           \
+  template void gated_gradient(Gate, const T*, const T*, T*, int64_t);                        \
   template float log_sum_exp(const T*, int64_t);                                              \
   template float value_at(const T*, int64_t);                                                 \
   template void token_gradient(const Token&, const T*, T*, int64_t);                          \

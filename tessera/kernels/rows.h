@@ -10,6 +10,9 @@ namespace tessera::kernels::rows {
 void widen(const uint16_t* from, float* to, int64_t n);
 void narrow(const float* from, uint16_t* to, int64_t n);
 void scale(float* x, float factor, int64_t n);
+/// Turns `half` pairs (x[i], x[half + i]) by their angles, or back. `out` may be x.
+template <typename T>
+void rotate(const T* x, const float* cos, const float* sin, bool back, T* out, int64_t half);
 template <typename T>
 float dot(const T* a, const T* b, int64_t n);
 
@@ -17,23 +20,32 @@ float dot(const T* a, const T* b, int64_t n);
 struct Seen {
   int32_t place, segment;
 };
-/// scores[i] = scores[i] · factor where key i is seen by `query`, else what weighs nothing; the
-/// largest.
-float mask_scores(float* scores, float factor, Seen query, const int32_t* places,
+/// What becomes of the product of a query and a key before the softmax: it is multiplied by
+/// `factor` and, with soft_cap above 0, becomes soft_cap · tanh(it / soft_cap); keys `window` or
+/// more places before the query are not seen.
+struct ScoreRule {
+  float factor;
+  float soft_cap = 0;
+  int32_t window = INT32_MAX;
+};
+/// Makes scores of products with n keys, where a key is not seen by `query` what weighs nothing;
+/// the largest.
+float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
                   const int32_t* segments, int64_t n);
 /// scores[i] = exp(scores[i] - largest), 0 for what mask_scores masked; their sum.
 float weigh(float* scores, float largest, int64_t n);
 
 /// One key and n queries.
 struct AttentionRow {
-  float factor;
+  ScoreRule rule;
   Seen key;
   const int32_t *places, *segments;  ///< of the queries
   const float *log_sums, *inner;     ///< of the queries
 };
-/// weights[i] = exp(scores[i] · factor - log_sums[i]), 0 for queries that do not see the key, and
-/// of_scores[i] = weights[i] · (products[i] - inner[i]) · factor. T float: either may be what it is
-/// computed from.
+/// Of the products `scores` of the key with queries: weights[i] = exp(score - log_sums[i]), 0 for
+/// queries that do not see the key, and the gradients of those products, which are weights[i] ·
+/// (products[i] - inner[i]) times the rule's slope. T float: either may be what it is computed
+/// from.
 template <typename T>
 void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
                         T* weights, T* of_scores, int64_t n);
@@ -54,12 +66,15 @@ template <typename T>
 void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, const T* of_norm,
                        const T* of_x, T* x_grad, float* scale_grad);
 
-/// out = gate · logistic(gate) · up, and its gradients.
+enum class Gate : int64_t {
+  kSilu,  ///< x · logistic(x)
+  kGelu   ///< x / 2 · (1 + tanh(sqrt(2/pi) (x + 0.044715 x³))), the approximation by tanh
+};
+/// out = act(gate) · up, and its gradients. of_both: [gate | up] and its gradient, n of each.
 template <typename T>
-void swiglu(const T* gate, const T* up, T* out, int64_t n);
+void gated(Gate gate, const T* both, T* out, int64_t n);
 template <typename T>
-void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_grad, T* up_grad,
-                     int64_t n);
+void gated_gradient(Gate gate, const T* both, const T* cotangent, T* both_grad, int64_t n);
 
 /// log(sum(exp(x))).
 template <typename T>

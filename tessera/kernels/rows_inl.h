@@ -72,11 +72,35 @@ inline float dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
-inline float mask_scores(float* scores, float factor, Seen query, const int32_t* places,
+template <typename T>
+inline void rotate(const T* x, const float* cos, const float* sin, bool back, T* out,
+                   int64_t half) {
+  const float sign = back ? -1.0f : 1.0f;
+#pragma GCC ivdep  // out may be x: no pair depends on another
+  for (int64_t i = 0; i < half; ++i) {
+    const float first = load(x[i]), second = load(x[half + i]), sine = sign * sin[i];
+    store(first * cos[i] - second * sine, out + i);
+    store(second * cos[i] + first * sine, out + half + i);
+  }
+}
+
+// tanh in f32; exponential()'s ends make it -1 and 1 far out.
+inline __attribute__((always_inline)) float hyperbolic_tangent(float x) {
+  return 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+}
+
+inline float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
                          const int32_t* segments, int64_t n) {
+  if (rule.soft_cap > 0) {
+    const float factor = rule.factor / rule.soft_cap;
+    for (int64_t i = 0; i < n; ++i)
+      scores[i] = rule.soft_cap * hyperbolic_tangent(scores[i] * factor);
+  }
+  const float factor = rule.soft_cap > 0 ? 1.0f : rule.factor;
   int32_t largest = ordered(kMasked);
   for (int64_t i = 0; i < n; ++i) {
-    const bool seen = (places[i] <= query.place) & (segments[i] == query.segment);
+    const bool seen = (places[i] <= query.place) & (query.place - places[i] < rule.window) &
+                      (segments[i] == query.segment);
     const float scaled = scores[i] * factor;
     const float score = seen ? scaled : kMasked;
     const int32_t value = ordered(score);
@@ -98,15 +122,37 @@ inline float weigh(float* scores, float largest, int64_t n) {
   return sum;
 }
 
+template <bool kCapped, typename T>
+inline __attribute__((always_inline)) void gradient_of_scores(const AttentionRow& row,
+                                                              const float* scores,
+                                                              const float* products, T* weights,
+                                                              T* of_scores, int64_t n) {
+  const ScoreRule rule = row.rule;
+  const Seen key = row.key;
+  for (int64_t i = 0; i < n; ++i) {
+    const bool seen = (key.place <= row.places[i]) & (row.places[i] - key.place < rule.window) &
+                      (key.segment == row.segments[i]);
+    float score = scores[i] * rule.factor, slope = rule.factor;
+    if constexpr (kCapped) {
+      const float part = hyperbolic_tangent(score / rule.soft_cap);
+      score = rule.soft_cap * part;
+      slope *= 1.0f - part * part;
+    }
+    const float unmasked = exponential(score - row.log_sums[i]);
+    const float weight = seen ? unmasked : 0.0f;
+    const float inner = row.inner[i], product = products[i];
+    store(weight, weights + i);
+    store(weight * (product - inner) * slope, of_scores + i);
+  }
+}
+
 template <typename T>
 inline void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
                                T* weights, T* of_scores, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const bool seen = (row.key.place <= row.places[i]) & (row.key.segment == row.segments[i]);
-    const float unmasked = exponential(scores[i] * row.factor - row.log_sums[i]);
-    const float weight = seen ? unmasked : 0.0f;
-    store(weight, weights + i);
-    store(weight * (products[i] - row.inner[i]) * row.factor, of_scores + i);
+  if (row.rule.soft_cap > 0) {
+    gradient_of_scores<true>(row, scores, products, weights, of_scores, n);
+  } else {
+    gradient_of_scores<false>(row, scores, products, weights, of_scores, n);
   }
 }
 
@@ -140,22 +186,52 @@ inline void rms_norm_gradient(const NormRow& row, const T* x, const T* scale, co
   }
 }
 
-template <typename T>
-inline void swiglu(const T* gate, const T* up, T* out, int64_t n) {
+// Both gates are x · logistic(y(x)); y and its derivative.
+template <Gate kGate>
+inline __attribute__((always_inline)) float gate_argument(float x) {
+  if constexpr (kGate == Gate::kSilu) return x;
+  return 1.5957691216f * (x + 0.044715f * x * x * x);
+}
+template <Gate kGate>
+inline __attribute__((always_inline)) float gate_slope(float x) {
+  if constexpr (kGate == Gate::kSilu) return 1.0f;
+  return 1.5957691216f * (1.0f + 0.134145f * x * x);
+}
+
+template <Gate kGate, typename T>
+inline __attribute__((always_inline)) void gate_row(const T* both, T* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const float g = load(gate[i]);
-    store(g / (1 + exponential(-g)) * load(up[i]), out + i);
+    const float x = load(both[i]);
+    store(x / (1 + exponential(-gate_argument<kGate>(x))) * load(both[n + i]), out + i);
+  }
+}
+
+template <Gate kGate, typename T>
+inline __attribute__((always_inline)) void gate_row_gradient(const T* both, const T* cotangent,
+                                                             T* both_grad, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = load(both[i]), up = load(both[n + i]), ct = load(cotangent[i]);
+    const float logistic = 1 / (1 + exponential(-gate_argument<kGate>(x)));
+    store(ct * x * logistic, both_grad + n + i);
+    store(ct * up * logistic * (1 + x * (1 - logistic) * gate_slope<kGate>(x)), both_grad + i);
   }
 }
 
 template <typename T>
-inline void swiglu_gradient(const T* gate, const T* up, const T* cotangent, T* gate_grad,
-                            T* up_grad, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const float g = load(gate[i]), ct = load(cotangent[i]);
-    const float logistic = 1 / (1 + exponential(-g));
-    store(ct * g * logistic, up_grad + i);
-    store(ct * load(up[i]) * logistic * (1 + g * (1 - logistic)), gate_grad + i);
+inline void gated(Gate gate, const T* both, T* out, int64_t n) {
+  if (gate == Gate::kSilu) {
+    gate_row<Gate::kSilu>(both, out, n);
+  } else {
+    gate_row<Gate::kGelu>(both, out, n);
+  }
+}
+
+template <typename T>
+inline void gated_gradient(Gate gate, const T* both, const T* cotangent, T* both_grad, int64_t n) {
+  if (gate == Gate::kSilu) {
+    gate_row_gradient<Gate::kSilu>(both, cotangent, both_grad, n);
+  } else {
+    gate_row_gradient<Gate::kGelu>(both, cotangent, both_grad, n);
   }
 }
 

@@ -122,31 +122,33 @@ TEST(Rows, RmsNormAndItsGradients) {
   });
 }
 
-Doubles swiglu(const Doubles& gate, const Doubles& up) {
+// act(gate) · up of [gate | up].
+Doubles gated(rows::Gate kind, const Doubles& both) {
+  const size_t n = both.size() / 2;
   Doubles out;
-  for (size_t i = 0; i < gate.size(); ++i)
-    out.push_back(gate[i] / (1 + std::exp(-gate[i])) * up[i]);
+  for (size_t i = 0; i < n; ++i) {
+    const double x = both[i];
+    const double part = kind == rows::Gate::kSilu
+                            ? 1 / (1 + std::exp(-x))
+                            : (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) / 2;
+    out.push_back(x * part * both[n + i]);
+  }
   return out;
 }
 
-TEST(Rows, SwigluAndItsGradients) {
+TEST(Rows, GatesAndTheirGradients) {
   for_random_rows([]<typename T>(T*, int64_t n, std::mt19937_64& random) {
-    const auto gate = Row<T>::random(n, random, random() % 4 ? 1 : 60),
-               up = Row<T>::random(n, random), ct = Row<T>::random(n, random);
-    auto out = Row<T>::random(n, random), gate_grad = out, up_grad = out;
-    rows::swiglu(gate.data(), up.data(), out.data(), n);
-    expect_near<T>(out.values(), swiglu(gate.values(), up.values()), "out ");
-    rows::swiglu_gradient(gate.data(), up.data(), ct.data(), gate_grad.data(), up_grad.data(), n);
-    expect_near<T>(
-        gate_grad.values(),
-        gradient_of([&](const Doubles& at) { return dot(ct.values(), swiglu(at, up.values())); },
-                    gate.values()),
-        "gate ");
-    expect_near<T>(
-        up_grad.values(),
-        gradient_of([&](const Doubles& at) { return dot(ct.values(), swiglu(gate.values(), at)); },
-                    up.values()),
-        "up ");
+    const rows::Gate kind = random() % 2 ? rows::Gate::kSilu : rows::Gate::kGelu;
+    const auto both = Row<T>::random(2 * n, random, random() % 4 ? 1 : 60),
+               ct = Row<T>::random(n, random);
+    auto out = Row<T>::random(n, random), grad = Row<T>::random(2 * n, random);
+    rows::gated(kind, both.data(), out.data(), n);
+    expect_near<T>(out.values(), gated(kind, both.values()), "out ");
+    rows::gated_gradient(kind, both.data(), ct.data(), grad.data(), n);
+    expect_near<T>(grad.values(),
+                   gradient_of([&](const Doubles& at) { return dot(ct.values(), gated(kind, at)); },
+                               both.values()),
+                   "grad ");
   });
 }
 

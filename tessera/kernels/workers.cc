@@ -16,10 +16,24 @@ namespace {
 
 using Body = std::function<void(int64_t)>;
 
+/// A call's work, on the stack of the thread that calls.
+struct Job {
+  const Body& body;
+  const int64_t count;
+  std::atomic<int64_t> next = 0;
+  int places = 0;  // for further threads; this and what follows: guarded by Workers::mutex_
+  int helpers = 0;
+  std::exception_ptr error;
+};
+
+/// As many threads compute at a time, those that call among them, as there are cores: who comes
+/// while all are busy waits, since two calls at once on the same cores only take each other's
+/// caches. A core that becomes free helps a call that is under way, or lets the next one begin.
 class Workers {
  public:
   Workers() {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    free_cores_ = cores;
     for (int i = 0; i + 1 < cores; ++i)
       threads_.emplace_back(str_cat("kernel", i), [this] { work(); });
   }
@@ -28,69 +42,69 @@ class Workers {
       std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    start_.notify_all();
+    help_.notify_all();
   }
 
   void run(int helpers, int64_t count, const Body& body) {
-    helpers = std::min({helpers, static_cast<int>(threads_.size()), static_cast<int>(count) - 1});
-    std::unique_lock busy(in_use_, std::try_to_lock);
-    if (helpers <= 0 || !busy) {
-      for (int64_t i = 0; i < count; ++i) body(i);
-      return;
-    }
-    error_ = nullptr;
+    Job job{.body = body, .count = count};
+    const auto places = static_cast<int>(std::clamp<int64_t>(count - 1, 0, helpers));
     {
-      std::lock_guard lock(mutex_);
-      body_ = &body;
-      count_ = count;
-      next_ = 0;
-      places_ = helpers;
+      std::unique_lock lock(mutex_);
+      begin_.wait(lock, [&] { return free_cores_ > 0; });
+      --free_cores_;
+      job.places = places;
+      if (places > 0) jobs_.push_back(&job);
     }
-    for (int i = 0; i < helpers; ++i) start_.notify_one();
-    take_all(body, count);
-    // Who has not woken up by now finds no place, and is not waited for.
+    for (int i = 0; i < places; ++i) help_.notify_one();
+    take_all(job);
     std::unique_lock lock(mutex_);
-    places_ = 0;
-    done_.wait(lock, [&] { return active_ == 0; });
-    if (error_ != nullptr) std::rethrow_exception(error_);
+    // Who has not come by now finds no place, and is not waited for.
+    std::erase(jobs_, &job);
+    leave();
+    end_.wait(lock, [&] { return job.helpers == 0; });
+    if (job.error != nullptr) std::rethrow_exception(job.error);
   }
 
  private:
-  void take_all(const Body& body, int64_t count) {
+  void take_all(Job& job) {
     try {
-      for (int64_t i = next_++; i < count; i = next_++) body(i);
+      for (int64_t i = job.next++; i < job.count; i = job.next++) job.body(i);
     } catch (...) {
-      next_ = count;  // the others may stop
+      job.next = job.count;  // the others may stop
       std::lock_guard lock(mutex_);
-      error_ = std::current_exception();
+      job.error = std::current_exception();
     }
+  }
+
+  // The core of a thread that has nothing more to do.
+  void leave() {
+    ++free_cores_;
+    begin_.notify_one();
+    if (!jobs_.empty()) help_.notify_one();
   }
 
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
-      start_.wait(lock, [&] { return stopping_ || places_ > 0; });
+      help_.wait(lock, [&] { return stopping_ || (free_cores_ > 0 && !jobs_.empty()); });
       if (stopping_) return;
-      --places_;
-      ++active_;
-      const Body& body = *body_;
-      const int64_t count = count_;
+      Job& job = *jobs_.front();
+      if (--job.places == 0) jobs_.erase(jobs_.begin());
+      ++job.helpers;
+      --free_cores_;
       lock.unlock();
-      take_all(body, count);
+      take_all(job);
       lock.lock();
-      if (--active_ == 0) done_.notify_one();
+      leave();
+      if (--job.helpers == 0) end_.notify_all();
     }
   }
 
-  std::mutex in_use_;  // held for the length of a job
   std::mutex mutex_;
-  std::condition_variable start_, done_;
-  const Body* body_ = nullptr;  // these six: guarded by mutex_
-  int64_t count_ = 0;
-  int places_ = 0, active_ = 0;
+  std::condition_variable begin_, help_, end_;
+  std::vector<Job*> jobs_;  // that have places; this and what follows: guarded by mutex_
+  int free_cores_ = 0;
   bool stopping_ = false;
-  std::exception_ptr error_;
-  std::atomic<int64_t> next_ = 0;
   std::vector<Thread> threads_;
 };
 

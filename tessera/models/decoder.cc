@@ -63,7 +63,9 @@ struct Block {
                                              .kv_heads = c.kv_heads,
                                              .head_dim = c.resolved_head_dim(),
                                              .init = Init::normal(c.init_stddev),
-                                             .output_init = decoder_output_init(c)}),
+                                             .output_init = decoder_output_init(c),
+                                             .rule = {.window = c.sliding_window.value_or(0),
+                                                      .soft_cap = c.attention_soft_cap}}),
         feed_forward(make_feed_forward(scope)),
         kernels(scope.kernels()),
         epsilon(c.norm_epsilon) {}

@@ -42,12 +42,21 @@ namespace {
 using namespace attention_internal;
 
 // bool[B or 1, 1, 1, T, S]: who sees whom.
-Value visibility(Graph& graph, int64_t queries, int64_t keys, const SequenceContext& sequence) {
-  const Value order = sequence.order_T;
-  const Value visible = order.defined()
-                            ? reshape(greater_equal(expand_dims(order, 1), expand_dims(order, 0)),
-                                      {1, 1, 1, queries, keys})
-                            : lower_triangle(graph, queries, keys);
+Value visibility(Graph& graph, int64_t queries, int64_t keys, const SequenceContext& sequence,
+                 int64_t window) {
+  const auto order = [&](int64_t size) {
+    return sequence.order_T.defined() ? sequence.order_T
+                                      : iota(graph, Shape{DType::kS32, {size}}, 0);
+  };
+  Value visible;
+  if (sequence.order_T.defined() || window > 0) {
+    const Value back = expand_dims(order(queries), 1) - expand_dims(order(keys), 0);
+    Value near = greater_equal(back, 0.0);
+    if (window > 0) near = logical_and(near, less(back, static_cast<double>(window)));
+    visible = reshape(near, {1, 1, 1, queries, keys});
+  } else {
+    visible = lower_triangle(graph, queries, keys);
+  }
   if (!sequence.segment_ids_BT.defined()) return visible;
   return logical_and(visible, same_segment(sequence.segment_ids_BT, sequence.segment_ids_BT));
 }
@@ -73,10 +82,13 @@ SequenceContext SequenceContext::with_rows(std::span<const Value> rows) const {
   return result;
 }
 
-Value causal_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceContext& sequence) {
+Value causal_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceContext& sequence,
+                       const ScoreRule& rule) {
   const Value q_BTKGC = split_heads(q_BTHC, k_BSKC.dim(2));
-  const Value scaled = scaled_scores(q_BTKGC, k_BSKC);
-  const Value visible = visibility(q_BTHC.graph(), q_BTHC.dim(1), k_BSKC.dim(1), sequence);
+  Value scaled = scaled_scores(q_BTKGC, k_BSKC);
+  if (rule.soft_cap > 0) scaled = tanh(scaled * (1 / rule.soft_cap)) * rule.soft_cap;
+  const Value visible =
+      visibility(q_BTHC.graph(), q_BTHC.dim(1), k_BSKC.dim(1), sequence, rule.window);
   const Value weights_BKGTS = convert(softmax(select(visible, scaled, kMasked)), q_BTHC.dtype());
   const Value mixed_BTKGC = einsum("bkgts,bskc->btkgc", {weights_BKGTS, v_BSKC});
   return reshape(mixed_BTKGC, q_BTHC.dims());

@@ -1,5 +1,6 @@
 #include "tessera/nn/fused_attention.h"
 
+#include "tessera/nn/call_number.h"
 #include "tessera/nn/kernel_region.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
@@ -16,12 +17,14 @@ using Axes = std::vector<std::string>;
 /// How the work is cut over a mesh, and the region that it is done in.
 class Parts {
  public:
-  Parts(const AttentionOptions& options, const Shape& q, const Shape& k)
+  Parts(const AttentionOptions& options, const Shape& q, const Shape& k, const ScoreRule& rule)
       : region_({.names = {"attention"},
                  .threads = options.kernel_threads,
                  .mesh = options.mesh,
                  .rules = options.rules,
-                 .manual_axes = options.manual_axes}) {
+                 .manual_axes = options.manual_axes}),
+        config_(region_.config(str_cat("soft_cap = ", call_number(rule.soft_cap),
+                                       ", window = ", rule.window, " : i64,"))) {
     PartitionSpec spec =
         region_.spec({"activation_kv_batch", "activation_length_attn", "activation_kv_heads", ""},
                      {q.dims[0], q.dims[1], k.dims[2], 1});
@@ -32,18 +35,27 @@ class Parts {
   }
 
   const KernelRegion& region() const { return region_; }
+  const std::string& config() const { return config_; }
   PartitionSpec queries() const { return {{batch_, length_, heads_}}; }   // [B,T,H,C]
   PartitionSpec keys() const { return {{batch_, {}, heads_}}; }           // [B,S,K,C]
   PartitionSpec log_sums() const { return {{batch_, heads_, length_}}; }  // [B,H,T]
-  /// Of q, k, v, places of queries and keys, segments of queries and keys.
-  std::vector<PartitionSpec> inputs() const {
-    return {queries(), keys(), keys(), {{length_}}, {}, {{batch_, length_}}, {{batch_}}};
+  /// Of q, k, v, and of queries and keys each: places, segments, cosines and sines.
+  std::vector<PartitionSpec> inputs(const RotaryTables& rotary) const {
+    PartitionSpec angles_t, angles_s;  // of [T,C/2] or [B,T,C/2], or of nothing
+    if (rotary.cos.defined() && rotary.cos.rank() == 2) angles_t = {{length_}};
+    if (rotary.cos.defined() && rotary.cos.rank() == 3) {
+      angles_t = {{batch_, length_}};
+      angles_s = {{batch_}};
+    }
+    return {queries(),  keys(),   keys(),   {{length_}}, {},      {{batch_, length_}},
+            {{batch_}}, angles_t, angles_t, angles_s,    angles_s};
   }
   /// The sum over the devices that have other queries of the same rows and heads.
   Value sum_over_queries(Value x) const { return region_.sum(x, length_); }
 
  private:
   KernelRegion region_;
+  std::string config_;
   Axes batch_, length_, heads_;
 };
 
@@ -51,14 +63,14 @@ Values forward(const Parts& parts, Args args) {
   const Value q = args[0];
   const Shape log_sums{DType::kF32, {q.dim(0), q.dim(2), q.dim(1)}};
   return custom_call(args, {.target = "tessera.attention_forward",
-                            .backend_config = parts.region().config(),
+                            .backend_config = parts.config(),
                             .results = {q.shape(), log_sums}});
 }
 
 Values backward(const Parts& parts, Args args) {
   Values grads =
       custom_call(args, {.target = "tessera.attention_backward",
-                         .backend_config = parts.region().config(),
+                         .backend_config = parts.config(),
                          .results = {args[0].shape(), args[1].shape(), args[2].shape()}});
   for (int i : {1, 2}) grads[i] = parts.sum_over_queries(grads[i]);
   return grads;
@@ -74,7 +86,7 @@ bool can_fuse_attention(Value q_BTHC, Value k_BSKC, const AttentionOptions& opti
 }
 
 Value fused_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceContext& sequence,
-                      const AttentionOptions& options) {
+                      const ScoreRule& rule, const AttentionOptions& options) {
   Graph& graph = q_BTHC.graph();
   const int64_t batch = q_BTHC.dim(0), queries = q_BTHC.dim(1), keys = k_BSKC.dim(1);
   const auto places = [&](int64_t size) {
@@ -85,21 +97,28 @@ Value fused_attention(Value q_BTHC, Value k_BSKC, Value v_BSKC, const SequenceCo
     return sequence.segment_ids_BT.defined() ? sequence.segment_ids_BT
                                              : full(graph, Shape{DType::kS32, {batch, size}}, 0);
   };
-  const Parts parts(options, q_BTHC.shape(), k_BSKC.shape());
+  const RotaryTables& rotary = sequence.rotary;
+  const auto angles = [&](Value table) {
+    return table.defined() ? convert(table, DType::kF32) : zeros(graph, Shape{DType::kF32, {0}});
+  };
+  const Value cos = angles(rotary.cos), sin = angles(rotary.sin);
+  const Parts parts(options, q_BTHC.shape(), k_BSKC.shape(), rule);
+  const std::vector<PartitionSpec> inputs = parts.inputs(rotary);
   const Values args = {
-      q_BTHC, k_BSKC, v_BSKC, places(queries), places(keys), segments(queries), segments(keys)};
+      q_BTHC, k_BSKC, v_BSKC, places(queries), places(keys), segments(queries), segments(keys), cos,
+      sin,    cos,    sin};
   const Branch run = [&](Args xs) {
-    return parts.region().run(parts.inputs(), {parts.queries(), parts.log_sums()}, xs,
+    return parts.region().run(inputs, {parts.queries(), parts.log_sums()}, xs,
                               [&](Args local) { return forward(parts, local); });
   };
-  const CustomVjp vjp = [parts](Args xs, Args results, Args cotangents) {
+  const CustomVjp vjp = [parts, inputs](Args xs, Args results, Args cotangents) {
     Values all(xs.begin(), xs.end());
     all.insert(all.end(), {results[0], results[1], cotangents[0]});
-    std::vector<PartitionSpec> in = parts.inputs();
+    std::vector<PartitionSpec> in = inputs;
     in.insert(in.end(), {parts.queries(), parts.log_sums(), parts.queries()});
     Values grads = parts.region().run(in, {parts.queries(), parts.keys(), parts.keys()}, all,
                                       [&](Args local) { return backward(parts, local); });
-    grads.resize(xs.size());  // places and segments have none
+    grads.resize(xs.size());  // places, segments and angles have none
     return grads;
   };
   return custom_gradient(run, vjp, args)[0];

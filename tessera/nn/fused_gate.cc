@@ -1,39 +1,52 @@
 #include "tessera/nn/fused_gate.h"
 
-#include "tessera/ops/elementwise.h"
+#include "tessera/base/strings.h"
 
 namespace tessera {
 namespace {
 
-using Values = std::vector<Value>;
 using Args = std::span<const Value>;
 
 }  // namespace
 
-Value gated(Value gate_BTF, Value up_BTF, const Kernels& kernels) {
-  const bool takes = kernels && kernels->has("swiglu") && gate_BTF.rank() == 3 &&
-                     (gate_BTF.dtype() == DType::kBF16 || gate_BTF.dtype() == DType::kF32) &&
-                     gate_BTF.shape().elements() > 0;
-  if (!takes) return silu(gate_BTF) * up_BTF;
-  const KernelRegion region(*kernels);
-  const PartitionSpec spec =
-      region.spec({"activation_batch", "activation_length", "activation_mlp"}, gate_BTF.dims());
-  const auto call = [region, spec](const char* target, Args args, int results) {
-    return region.run(std::vector<PartitionSpec>(args.size(), spec),
-                      std::vector<PartitionSpec>(results, spec), args, [&](Args local) {
-                        return custom_call(
-                            local, {.target = target,
-                                    .backend_config = region.config(),
-                                    .results = std::vector<Shape>(results, local[0].shape())});
-                      });
+bool can_fuse_gate(Value x, const Kernels& kernels) {
+  return kernels && kernels->has("swiglu") &&
+         (x.dtype() == DType::kBF16 || x.dtype() == DType::kF32) && x.shape().elements() > 0;
+}
+
+Value fused_gate(Value both_CF, Activation activation, std::vector<std::string> names,
+                 const KernelUse& kernels) {
+  const KernelRegion region(kernels);
+  Dims dims = both_CF.dims();
+  dims.erase(dims.end() - 2);
+  PartitionSpec half = region.spec(names, dims), both = half;
+  if (!half.dims.empty()) {
+    half.dims.resize(dims.size());
+    both = half;
+    both.dims.insert(both.dims.end() - 1, std::vector<std::string>());
+  }
+  const std::string config =
+      region.config(str_cat("gate = ", activation == Activation::kSilu ? 0 : 1, " : i64,"));
+  const auto call = [config](const char* target, Args args, Dims result) {
+    return custom_call(args, {.target = target,
+                              .backend_config = config,
+                              .results = {Shape{args[0].dtype(), std::move(result)}}});
   };
-  const Value args[] = {gate_BTF, up_BTF};
-  return custom_gradient([&](Args inner) { return call("tessera.swiglu", inner, 1); },
-                         [call](Args inner, Args, Args cotangents) {
-                           const Value all[] = {inner[0], inner[1], cotangents[0]};
-                           return call("tessera.swiglu_gradient", all, 2);
-                         },
-                         args)[0];
+  const Branch run = [&](Args args) {
+    return region.run({both}, {half}, args, [&](Args local) {
+      Dims result = local[0].dims();
+      result.erase(result.end() - 2);
+      return call("tessera.swiglu", local, std::move(result));
+    });
+  };
+  const CustomVjp vjp = [=](Args args, Args, Args cotangents) {
+    const Value all[] = {args[0], cotangents[0]};
+    return region.run({both, half}, {both}, all, [&](Args local) {
+      return call("tessera.swiglu_gradient", local, local[0].dims());
+    });
+  };
+  const Value args[] = {both_CF};
+  return custom_gradient(run, vjp, args)[0];
 }
 
 }  // namespace tessera

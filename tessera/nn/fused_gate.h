@@ -1,11 +1,21 @@
 #pragma once
 
-#include "tessera/ir/graph.h"
+#include <string>
+#include <vector>
+
+#include "tessera/nn/activation.h"
 #include "tessera/nn/kernel_region.h"
 
 namespace tessera {
 
-/// silu(gate) · up, by the kernel "swiglu" where `kernels` has it, else by the ops. [B,T,F] both.
-Value gated(Value gate_BTF, Value up_BTF, const Kernels& kernels);
+/// Whether fused_gate takes the product of these activations with gate and up: the kernel "swiglu"
+/// is chosen, bf16 or f32, not empty.
+bool can_fuse_gate(Value x, const Kernels& kernels);
+
+/// act(gate) · up of [..,2,F], gate and then up, by the kernel "swiglu" → [..,F], whose dims have
+/// these logical names. Gate and up are of one product, so that what it multiplies is read once,
+/// and its gradient is one product too, not the sum of two.
+Value fused_gate(Value both_CF, Activation activation, std::vector<std::string> names,
+                 const KernelUse& kernels);
 
 }  // namespace tessera

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/nn/activation.h"
 #include "tessera/nn/param.h"
 
 namespace tessera {
@@ -9,10 +10,11 @@ struct GatedMlpConfig {
   int64_t mlp = 0;    ///< F
   Init init;          ///< of gate and up
   Init output_init;
+  Activation activation = Activation::kSilu;
 };
 
-/// down(silu(gate x) * up x): parameters "gate.kernel" and "up.kernel" [D,F], "down.kernel" [F,D].
-/// Source: Shazeer, GLU Variants Improve Transformer, 2020 (SwiGLU).
+/// down(act(gate x) * up x): parameters "gate.kernel" and "up.kernel" [D,F], "down.kernel" [F,D].
+/// Source: Shazeer, GLU Variants Improve Transformer, 2020 (SwiGLU, GeGLU).
 class GatedMlp {
  public:
   GatedMlp(const Scope& scope, const GatedMlpConfig& config);
@@ -21,7 +23,11 @@ class GatedMlp {
   Value operator()(Value x_BTD) const;
 
  private:
+  // act(gate x) * up x: [B,T,F].
+  Value hidden(Value x_BTD) const;
+
   Param gate_, up_, down_;
+  Activation activation_;
   Kernels kernels_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/nn/fused_gate.h"
 #include "tessera/nn/precision_internal.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
@@ -150,7 +151,8 @@ Moe::Moe(const Scope& scope, const MoeConfig& c)
       gate_(scope.child("gate").param("kernel", {c.experts, c.embed, c.mlp}, kInward, c.init)),
       up_(scope.child("up").param("kernel", {c.experts, c.embed, c.mlp}, kInward, c.init)),
       down_(scope.child("down").param("kernel", {c.experts, c.mlp, c.embed}, kOutward,
-                                      c.output_init)) {}
+                                      c.output_init)),
+      kernels_(scope.kernels()) {}
 
 struct Moe::Routed {
   Value x_BTD;
@@ -175,20 +177,31 @@ struct Moe::Routed {
   }
 };
 
-Value Moe::run_experts(const Routed& routed, Value x_BEPD) {
-  x_BEPD = constrain(constrain(x_BEPD, kAtTokens), kAtExperts);
-  x_BEPD = constrain(x_BEPD, kExpertInput);
+// act(gate x) * up x: [E,B,P,F].
+Value Moe::hidden(const Routed& routed, Value x_BEPD) const {
+  if (can_fuse_gate(x_BEPD, kernels_)) {
+    const Value weights_EDCF = stack({routed.gate_EDF, routed.up_EDF}, 2);
+    const Value both_EBPCF =
+        checkpoint_name(einsum("bepd,edcf->ebpcf", {x_BEPD, weights_EDCF}), "mlpwi");
+    return fused_gate(both_EBPCF, config_.activation, kHidden, *kernels_);
+  }
   const Value gate_EBPF =
       checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.gate_EDF}), "mlpwi_0");
   const Value up_EBPF =
       checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.up_EDF}), "mlpwi_1");
-  const Value hidden_EBPF = constrain(silu(gate_EBPF) * up_EBPF, kHidden);
+  return activate(gate_EBPF, config_.activation) * up_EBPF;
+}
+
+Value Moe::run_experts(const Routed& routed, Value x_BEPD) const {
+  x_BEPD = constrain(constrain(x_BEPD, kAtTokens), kAtExperts);
+  x_BEPD = constrain(x_BEPD, kExpertInput);
+  const Value hidden_EBPF = constrain(hidden(routed, x_BEPD), kHidden);
   const Value y_BEPD =
       checkpoint_name(einsum("ebpf,efd->bepd", {hidden_EBPF, routed.down_EFD}), "mlpwo");
   return constrain(constrain(y_BEPD, kAtExperts), kAtTokens);
 }
 
-Value Moe::run_round(const Routed& routed, Value first, int64_t places) {
+Value Moe::run_round(const Routed& routed, Value first, int64_t places) const {
   const Slots slots = slots_of(routed.choice, routed.queues, first, places, routed.capacity);
   const Value y_BEPD = run_experts(routed, dispatch(routed.x_BTD, slots));
   return constrain(combine(y_BEPD, routed.choice.weights_BTK, slots), kTokens);
@@ -196,7 +209,7 @@ Value Moe::run_round(const Routed& routed, Value first, int64_t places) {
 
 // A loop over all the rounds that there may be, each of which runs only if a queue reaches it; and
 // none of it, nor of its gradient, where no queue reaches the first.
-Value Moe::run_further_rounds(const Routed& all, const MoeRounds& rounds) {
+Value Moe::run_further_rounds(const Routed& all, const MoeRounds& rounds) const {
   const Value longest = max(all.queues.count_BE);
   const Shape shape{all.choice.weights_BTK.dtype(), all.x_BTD.dims()};
   const Branch nothing = [&](std::span<const Value> args) {

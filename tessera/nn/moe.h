@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "tessera/nn/activation.h"
 #include "tessera/nn/moe_routing.h"
 #include "tessera/nn/param.h"
 #include "tessera/nn/stack.h"
@@ -18,6 +19,7 @@ struct MoeConfig {
   DropPolicy drop_policy = DropPolicy::kPosition;
   Init init;  ///< of router, gate and up
   Init output_init;
+  Activation activation = Activation::kSilu;
 };
 
 /// Places an expert has for a row of `length` tokens in the first round, and in each further one of
@@ -31,7 +33,7 @@ struct MoeRounds {
 MoeRounds moe_rounds(const MoeConfig& config, int64_t length);
 
 /// A mixture of gated feed-forward layers, of which each token takes those that a router chooses:
-/// sum_k weight_k * down_k(silu(gate_k x) * up_k x). Parameters "router.kernel" [D,E],
+/// sum_k weight_k * down_k(act(gate_k x) * up_k x). Parameters "router.kernel" [D,E],
 /// "gate.kernel" and "up.kernel" [E,D,F], "down.kernel" [E,F,D].
 ///
 /// Tokens are put into places, equally many for each row and expert, which the partitioner
@@ -48,12 +50,14 @@ class Moe {
 
  private:
   struct Routed;
-  static Value run_round(const Routed& routed, Value first, int64_t places);
-  static Value run_further_rounds(const Routed& all, const MoeRounds& rounds);
-  static Value run_experts(const Routed& routed, Value x_BEPD);
+  Value run_round(const Routed& routed, Value first, int64_t places) const;
+  Value run_further_rounds(const Routed& all, const MoeRounds& rounds) const;
+  Value run_experts(const Routed& routed, Value x_BEPD) const;
+  Value hidden(const Routed& routed, Value x_BEPD) const;
 
   MoeConfig config_;
   Param router_, gate_, up_, down_;
+  Kernels kernels_;
 };
 
 }  // namespace tessera

@@ -326,8 +326,9 @@ bool AttentionOptions::is_ring() const {
 }
 
 Value ring_attention(Value q_BTHC, Value k_BTKC, Value v_BTKC, Value segment_ids_BT,
-                     const AttentionOptions& options) {
+                     const AttentionOptions& options, const ScoreRule& rule) {
   if (!options.is_ring()) fail("[ring_attention] needs a mesh whose axis context is larger than 1");
+  if (!rule.is_plain()) fail("[ring_attention] has no sliding window and no soft cap");
   const Ring ring(options, q_BTHC.shape(), k_BTKC.shape());
   Values args = {q_BTHC, k_BTKC, v_BTKC};
   std::vector<PartitionSpec> in(3, ring.heads());

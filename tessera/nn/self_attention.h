@@ -11,6 +11,7 @@ struct SelfAttentionConfig {
   int64_t head_dim = 0;  ///< C, even
   Init init;             ///< of query, key and value
   Init output_init;
+  ScoreRule rule = {};
 };
 
 /// Causal self-attention with rotary positions and grouped heads: parameters "query.kernel"
@@ -26,6 +27,7 @@ class SelfAttention {
 
  private:
   Param query_, key_, value_, out_;
+  ScoreRule rule_;
 };
 
 }  // namespace tessera

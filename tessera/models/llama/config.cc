@@ -19,6 +19,14 @@ void LlamaConfig::fields(ConfigFields& f) {
       .help("The longest sequence that the model is made for; null: any.");
   f.field("rope_theta", rope_theta).above(1).help("Base of the rotary frequencies.");
   f.field("norm_epsilon", norm_epsilon).above(0).help("Added to the mean square in RMSNorm.");
+  f.field("sliding_window", sliding_window)
+      .range(1, INT32_MAX)
+      .help("How many tokens attention sees, a token itself among them; null: all before it.");
+  f.field("attention_soft_cap", attention_soft_cap)
+      .at_least(0)
+      .help("Scores of attention become cap * tanh(score / cap); 0: as they are.");
+  f.choice("activation", activation, {{"silu", Activation::kSilu}, {"gelu", Activation::kGelu}})
+      .help("Of the gate in feed-forward layers: silu (SwiGLU) or gelu (GeGLU, by tanh).");
   f.field("tied_embeddings", tied_embeddings)
       .help("Use the token embedding as output head as well.");
   f.field("init_stddev", init_stddev).above(0).help("Standard deviation of the initial weights.");

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tessera/base/config.h"
+#include "tessera/nn/activation.h"
 
 namespace tessera {
 
@@ -20,9 +21,12 @@ struct LlamaConfig {
   std::optional<int64_t>
       max_sequence_length;  ///< max_position_embeddings: the longest it is made for
   double rope_theta = 10000;
-  double norm_epsilon = 1e-5;    ///< rms_norm_eps
-  bool tied_embeddings = false;  ///< tie_word_embeddings
-  double init_stddev = 0.02;     ///< initializer_range
+  double norm_epsilon = 1e-5;                 ///< rms_norm_eps
+  std::optional<int64_t> sliding_window;      ///< sliding_window
+  double attention_soft_cap = 0;              ///< attn_logit_softcapping
+  Activation activation = Activation::kSilu;  ///< hidden_act
+  bool tied_embeddings = false;               ///< tie_word_embeddings
+  double init_stddev = 0.02;                  ///< initializer_range
 
   int64_t resolved_head_dim() const { return head_dim.value_or(embed / heads); }
 

@@ -11,7 +11,8 @@ MakeFeedForward gated_mlp(const LlamaConfig& c) {
     const GatedMlp mlp(layer.child("mlp"), {.embed = c.embed,
                                             .mlp = c.mlp,
                                             .init = Init::normal(c.init_stddev),
-                                            .output_init = decoder_output_init(c)});
+                                            .output_init = decoder_output_init(c),
+                                            .activation = c.activation});
     return [mlp](Value normed_BTD, const DecoderInputs&) { return mlp(normed_BTD); };
   };
 }

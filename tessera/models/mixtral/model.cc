@@ -26,7 +26,8 @@ MakeFeedForward mixture(const MixtralConfig& config) {
                                        .capacity_factor = config.mixture.capacity_factor,
                                        .drop_policy = config.mixture.drop_policy,
                                        .init = Init::normal(c.init_stddev),
-                                       .output_init = decoder_output_init(c)});
+                                       .output_init = decoder_output_init(c),
+                                       .activation = c.activation});
     return [moe](Value normed_BTD, const DecoderInputs& inputs) {
       return moe(normed_BTD, facts_of(inputs));
     };
