@@ -81,9 +81,12 @@ bf16::Pairs pairs(const bf16::Matrix& rows, uint16_t* copy) {
   return bf16::has_pairs(rows) ? bf16::pairs_of(rows) : bf16::copy_pairs(rows, copy);
 }
 
-// What lines of weights end with where they are odd: pairs are multiplied whole.
-void end_line(uint16_t* line, int64_t size) {
-  if (size % 2 != 0) line[size] = 0;
+// Lines of weights in bf16. Pairs are multiplied whole, so an odd line ends with a zero.
+void narrow_lines(const float* from, int64_t lines, int64_t size, uint16_t* to) {
+  for (int64_t i = 0; i < lines; ++i) {
+    bf16::narrow(from + i * kBlock, to + i * kBlock, size);
+    if (size % 2 != 0) to[i * kBlock + size] = 0;
+  }
 }
 
 // A block of queries, turned into `copy` where there are angles.
@@ -99,7 +102,7 @@ bf16::Pairs lines(const uint16_t* weights) { return {weights, kBlock, 2}; }
 // f32 rows, dense, to where bf16 ones go.
 void spread(const float* from, int64_t rows, int64_t width, uint16_t* to, int64_t stride) {
   for (int64_t row = 0; row < rows; ++row)
-    rows::narrow(from + row * width, to + row * stride, width);
+    bf16::narrow(from + row * width, to + row * stride, width);
 }
 
 }  // namespace
@@ -137,12 +140,8 @@ void forward_head_bf16(const Head& head, const void* q, const void* k, const voi
         const Range s = block_of<kBlock>(p.s, j);
         bf16::multiply({.m = t.size, .n = s.size, .k = p.c}, rows_t, keys.columns(),
                        {scores, kBlock, false}, j);
-        for (int64_t row = 0; row < t.size; ++row) {
-          float* line = scores + row * kBlock;
-          softmax.weigh(row, line, s);
-          rows::narrow(line, weights + row * kBlock, s.size);
-          end_line(weights + row * kBlock, s.size);
-        }
+        softmax.weigh(s, visible.all(i, j), scores, kBlock);
+        narrow_lines(scores, t.size, s.size, weights);
         bf16::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true}, lines(weights),
                        values.block(j), {mixed, p.c, false});
       }
@@ -230,19 +229,11 @@ void backward_head_bf16(const Head& head, const AttentionReverse& x) {
         const bf16::Block across{.m = s.size, .n = t.size, .k = p.c};
         bf16::multiply(across, rows_k, query.q.columns(), {scores, kBlock, false}, i);
         bf16::multiply(across, rows_v, query.cotangent.columns(), {products, kBlock, false}, i);
-        for (int64_t row = 0; row < s.size; ++row) {
-          const int64_t line = row * kBlock;
-          rows::attention_gradient(
-              {.rule = head.rule,
-               .key = {p.places_s[s.first + row], head.segments_s[s.first + row]},
-               .places = p.places_t + t.first,
-               .segments = head.segments_t + t.first,
-               .log_sums = x.log_sums + head.log_sum_start(g) + t.first,
-               .inner = query.inner + t.first},
-              scores + line, products + line, weights + line, of_scores + line, t.size);
-          end_line(weights + line, t.size);
-          end_line(of_scores + line, t.size);
-        }
+        rows::attention_gradient(head.block(t, s, visible.all(i, j)),
+                                 x.log_sums + head.log_sum_start(g) + t.first,
+                                 query.inner + t.first, scores, products, kBlock);
+        narrow_lines(scores, s.size, t.size, weights);
+        narrow_lines(products, s.size, t.size, of_scores);
         const bf16::Block down{.m = s.size, .n = p.c, .k = t.size, .accumulate = true};
         bf16::multiply(down, lines(weights), query.cotangent.block(i), {dv, p.c, false});
         bf16::multiply(down, lines(of_scores), query.q.block(i), {dk, p.c, false});

@@ -131,7 +131,7 @@ void forward_head(const Head& head, const void* q, const void* k, const void* v,
         const Range s = block_of<kBlock>(p.s, j);
         if (!visible.any(i, j)) continue;
         run(dense(t.size, s.size, p.c, false, true, false), rows_t, keys.block(j), scores);
-        for (int64_t row = 0; row < t.size; ++row) softmax.weigh(row, scores + row * s.size, s);
+        softmax.weigh(s, visible.all(i, j), scores, s.size);
         run(dense(t.size, p.c, s.size, false, false, true), scores, values.block(j), mixed);
       }
       softmax.end(log_sums + head.log_sum_start(g) + t.first);
@@ -162,7 +162,7 @@ void backward_head(const Head& head, const AttentionReverse& x) {
   PackedBlocks keys(p.s, p.c, false);
   float *rows_t = nullptr, *rows_out = nullptr, *rows_k = nullptr, *rows_v = nullptr;
   float *packed_k = nullptr, *scores = nullptr, *products = nullptr;
-  float *weights = nullptr, *of_scores = nullptr, *dk = nullptr, *dv = nullptr;
+  float *dk = nullptr, *dv = nullptr;
   Arena::lay_out([&](Arena& arena) {
     rows_t = arena.floats(p.t * p.c);
     rows_out = arena.floats(p.t * p.c);
@@ -171,8 +171,6 @@ void backward_head(const Head& head, const AttentionReverse& x) {
     packed_k = arena.floats(keys.floats());
     scores = arena.floats(kBlock * kBlock);
     products = arena.floats(kBlock * kBlock);
-    weights = arena.floats(kBlock * kBlock);
-    of_scores = arena.floats(kBlock * kBlock);
     dk = arena.floats(kBlock * p.c);
     dv = arena.floats(kBlock * p.c);
     for (QueryHead& query : queries) {
@@ -215,23 +213,14 @@ void backward_head(const Head& head, const AttentionReverse& x) {
         const Multiplier& across = dense(s.size, t.size, p.c, false, true, false);
         run(across, rows_k + s.first * p.c, query.q_columns.block(i), scores);
         run(across, rows_v + s.first * p.c, query.cotangent_columns.block(i), products);
-        const float* log_sums = x.log_sums + head.log_sum_start(g) + t.first;
-        for (int64_t row = 0; row < s.size; ++row) {
-          const rows::Seen key{p.places_s[s.first + row], head.segments_s[s.first + row]};
-          const int64_t line = row * t.size;
-          rows::attention_gradient({.rule = head.rule,
-                                    .key = key,
-                                    .places = p.places_t + t.first,
-                                    .segments = head.segments_t + t.first,
-                                    .log_sums = log_sums,
-                                    .inner = query.inner + t.first},
-                                   scores + line, products + line, weights + line, of_scores + line,
-                                   t.size);
-        }
+        // They become weights and the gradients of scores.
+        rows::attention_gradient(head.block(t, s, visible.all(i, j)),
+                                 x.log_sums + head.log_sum_start(g) + t.first,
+                                 query.inner + t.first, scores, products, t.size);
         const Multiplier& down = dense(s.size, p.c, t.size, false, false, true);
-        run(down, weights, query.cotangent.block(i), dv);
-        run(down, of_scores, query.q.block(i), dk);
-        run(dense(t.size, p.c, s.size, true, false, true), of_scores, keys.block(j),
+        run(down, scores, query.cotangent.block(i), dv);
+        run(down, products, query.q.block(i), dk);
+        run(dense(t.size, p.c, s.size, true, false, true), products, keys.block(j),
             query.q_grad + t.first * p.c);
       }
     }

@@ -86,6 +86,16 @@ struct Head {
   int64_t key_start() const { return b * p.s * p.k * p.c + k * p.c; }
   int64_t log_sum_start(int64_t g) const { return (b * p.h + query_head(g)) * p.t; }
 
+  /// Some of its queries and keys, and who of them sees whom.
+  rows::ScoreBlock block(Range t, Range s, bool all_seen) const {
+    return {.rule = rule,
+            .queries = t.size,
+            .keys = s.size,
+            .of_queries = {p.places_t + t.first, segments_t + t.first},
+            .of_keys = {p.places_s + s.first, segments_s + s.first},
+            .all_seen = all_seen};
+  }
+
   /// Turns a head's rows, those of the positions `range`, which are `stride` elements apart, into
   /// dense ones.
   template <typename T>
@@ -125,6 +135,13 @@ class Visibility {
     return s.first_place <= t.last_place && t.first_place - s.last_place < window_ &&
            s.first_segment <= t.last_segment && t.first_segment <= s.last_segment;
   }
+  /// Whether every query of a block sees every key of one.
+  bool all(int64_t query_block, int64_t key_block) const {
+    const Bounds &t = queries_[query_block], &s = keys_[key_block];
+    return s.last_place <= t.first_place && t.last_place - s.first_place < window_ &&
+           s.first_segment == s.last_segment && t.first_segment == t.last_segment &&
+           s.first_segment == t.first_segment;
+  }
 
  private:
   struct Bounds {
@@ -158,20 +175,10 @@ class RunningSoftmax {
     std::fill_n(mixed_, t_.size * head_.p.c, 0.0f);
   }
 
-  /// Makes weights of the scores of a query, counted from the block's first, with a block of keys.
-  void weigh(int64_t row, float* scores, Range s) {
-    const AttentionProblem& p = head_.p;
-    const rows::Seen query{p.places_t[t_.first + row], head_.segments_t[t_.first + row]};
-    const float here = rows::mask_scores(scores, head_.rule, query, p.places_s + s.first,
-                                         head_.segments_s + s.first, s.size);
-    const float before = largest_[row], now = std::max(before, here);
-    if (now > before) {
-      const float shrink = std::exp(before - now);
-      sums_[row] *= shrink;
-      rows::scale(mixed_ + row * p.c, shrink, p.c);
-      largest_[row] = now;
-    }
-    sums_[row] += rows::weigh(scores, now, s.size);
+  /// Makes weights of the block's products with a block of keys, which have a line of `stride` for
+  /// each query.
+  void weigh(Range s, bool all_seen, float* scores, int64_t stride) {
+    rows::weigh(head_.block(t_, s, all_seen), scores, stride, {largest_, sums_, mixed_, head_.p.c});
   }
 
   /// `log_sums`: of the block's queries.

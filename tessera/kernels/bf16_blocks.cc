@@ -216,6 +216,14 @@ void pack_rows(const uint16_t* b, int64_t row, int64_t k, int64_t width, uint16_
 
 }  // namespace
 
+void narrow(const float* from, uint16_t* to, int64_t n) {
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const __mmask16 mask = static_cast<__mmask16>(first_of_32(std::min(kLanes, n - i)));
+    _mm256_mask_storeu_epi16(to + i, mask,
+                             (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i)));
+  }
+}
+
 int64_t panels_of(int64_t columns) { return (columns + kPanel - 1) / kPanel; }
 
 int64_t packed_size(int64_t rows, int64_t columns) { return even(rows) * in_lanes(columns); }

@@ -38,6 +38,9 @@ int64_t pairs_size(const Matrix& a);
 Pairs copy_pairs(const Matrix& a, uint16_t* to);
 Pairs copied_pairs(const Matrix& a, const uint16_t* to);
 
+/// To the nearest bf16, ties to even.
+void narrow(const float* from, uint16_t* to, int64_t n);
+
 /// Where a result goes, and in what type: rows of `row` elements.
 struct Target {
   void* data;

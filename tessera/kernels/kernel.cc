@@ -1,6 +1,7 @@
 #include "tessera/kernels/kernel.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "absl/strings/str_join.h"
@@ -35,7 +36,15 @@ Status register_handlers(const Kernel& kernel, const pjrt::Plugin& plugin) {
   return absl::OkStatus();
 }
 
+// What "auto" is where the environment says so.
+constexpr char kVariable[] = "TESSERA_KERNELS";
+
 Result<std::vector<const Kernel*>> named_kernels(std::string_view setting) {
+  const char* variable = std::getenv(kVariable);
+  if (setting == "auto" && variable != nullptr && std::string_view(variable) != "auto") {
+    auto named = named_kernels(variable);
+    return named.ok() ? named : annotate(named.status(), kVariable);
+  }
   std::vector<const Kernel*> kernels;
   if (setting == "off") return kernels;
   if (setting == "auto") {

@@ -51,6 +51,7 @@ struct KernelChoice {
 std::string to_string(const KernelChoice& choice);
 
 /// What `kernels: auto|off|name,name` means. An unknown name is an error that names the nearest.
+/// Where the environment variable TESSERA_KERNELS is set, it says what auto is.
 Status check_kernels(std::string_view setting);
 
 /// The kernels of a setting that apply to the devices of a client, registered with its plugin:

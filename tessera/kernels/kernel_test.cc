@@ -2,14 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
 #include <set>
-#include <stdexcept>
+#include <string>
 
-#include "tessera/kernels/workers.h"
 #include "tessera/pjrt/testing.h"
 
 namespace tessera {
 namespace {
+
+/// The environment variable with another value, or none, while this lives.
+class OtherVariable {
+ public:
+  explicit OtherVariable(const char* value) {
+    if (const char* old = std::getenv(kName)) old_ = old;
+    value == nullptr ? unsetenv(kName) : setenv(kName, value, 1);
+  }
+  ~OtherVariable() { old_ ? setenv(kName, old_->c_str(), 1) : unsetenv(kName); }
+
+ private:
+  static constexpr char kName[] = "TESSERA_KERNELS";
+  std::optional<std::string> old_;
+};
 
 TEST(KernelTable, NamesAreDistinctAndEveryEntrySaysWhatItDoes) {
   std::set<std::string_view> names, targets;
@@ -27,6 +42,7 @@ TEST(KernelTable, NamesAreDistinctAndEveryEntrySaysWhatItDoes) {
 }
 
 TEST(KernelSetting, NamesTheNearestKernelOfAWrongName) {
+  const OtherVariable variable(nullptr);
   EXPECT_TRUE(check_kernels("auto").ok());
   EXPECT_TRUE(check_kernels("off").ok());
   const Status status = check_kernels("matmull");
@@ -36,8 +52,30 @@ TEST(KernelSetting, NamesTheNearestKernelOfAWrongName) {
   EXPECT_FALSE(check_kernels("").ok());
 }
 
+TEST(KernelSetting, TheEnvironmentSaysWhatAutoIs) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  const auto plugin = pjrt::Plugin::load("cpu");
+  ASSERT_TRUE(plugin.ok()) << plugin.status();
+  const auto client = pjrt::Client::create(*plugin);
+  ASSERT_TRUE(client.ok()) << client.status();
+  for (const char* off : {"off", "auto", "matmul"}) {
+    const OtherVariable variable(off);
+    const auto automatic = choose_kernels("auto", *client),
+               named = choose_kernels("swiglu", *client);
+    ASSERT_TRUE(automatic.ok() && named.ok());
+    EXPECT_EQ(automatic->has("matmul"), std::string_view(off) != "off");
+    EXPECT_EQ(automatic->has("swiglu"), std::string_view(off) == "auto");
+    EXPECT_TRUE(named->has("swiglu"));
+  }
+  const OtherVariable variable("matmull");
+  const Status status = check_kernels("auto");
+  EXPECT_NE(status.message().find("TESSERA_KERNELS"), absl::string_view::npos) << status;
+  EXPECT_TRUE(check_kernels("off").ok());
+}
+
 TEST(KernelSetting, ChoosesWhatAppliesAndSharesTheCores) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
+  const OtherVariable variable(nullptr);
   const auto plugin = pjrt::Plugin::load("cpu");
   ASSERT_TRUE(plugin.ok()) << plugin.status();
   const auto client = pjrt::Client::create(*plugin);
@@ -52,21 +90,6 @@ TEST(KernelSetting, ChoosesWhatAppliesAndSharesTheCores) {
   EXPECT_EQ(one->kernels.size(), 1u);
   EXPECT_GE(one->threads, 1);
   EXPECT_EQ(again->threads, 1);
-}
-
-TEST(Workers, RunEveryTaskOnceAndPassOnWhatOneThrows) {
-  for (int threads : {1, 2, 5}) {
-    for (int64_t count : {0, 1, 7, 1000}) {
-      std::vector<std::atomic<int>> runs(count);
-      kernels::run_parallel(threads, count, [&](int64_t i) { ++runs[i]; });
-      for (const auto& run : runs) EXPECT_EQ(run, 1);
-    }
-    EXPECT_THROW(kernels::run_parallel(threads, 9,
-                                       [](int64_t i) {
-                                         if (i == 5) throw std::runtime_error("five");
-                                       }),
-                 std::runtime_error);
-  }
 }
 
 }  // namespace

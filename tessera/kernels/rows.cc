@@ -42,9 +42,13 @@ void widen(const uint16_t* from, float* to, int64_t n) { CHOOSE(widen(from, to, 
 void narrow(const float* from, uint16_t* to, int64_t n) { CHOOSE(narrow(from, to, n)); }
 void scale(float* x, float factor, int64_t n) { CHOOSE(scale(x, factor, n)); }
 
-float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
-                  const int32_t* segments, int64_t n) {
-  return CHOOSE(mask_scores(scores, rule, query, places, segments, n));
+void weigh(const ScoreBlock& block, float* scores, int64_t stride, const RunningRows& running) {
+  CHOOSE(weigh(block, scores, stride, running));
+}
+
+void attention_gradient(const ScoreBlock& block, const float* log_sums, const float* inner,
+                        float* scores, float* of_weights, int64_t stride) {
+  CHOOSE(attention_gradient(block, log_sums, inner, scores, of_weights, stride));
 }
 
 template <typename T>
@@ -55,14 +59,6 @@ void rotate(const T* x, const float* cos, const float* sin, bool back, T* out, i
 template <typename T>
 float dot(const T* a, const T* b, int64_t n) {
   return CHOOSE(dot(a, b, n));
-}
-
-float weigh(float* scores, float largest, int64_t n) { return CHOOSE(weigh(scores, largest, n)); }
-
-template <typename T>
-void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
-                        T* weights, T* of_scores, int64_t n) {
-  CHOOSE(attention_gradient(row, scores, products, weights, of_scores, n));
 }
 
 template <typename T>
@@ -115,8 +111,6 @@ void adamw(const AdamwStep& step, const T* grad, const Moments<const float>& fro
 #define FOR_TYPE(T)                                                                           \
   template float dot(const T*, const T*, int64_t);                                            \
   template void rotate(const T*, const float*, const float*, bool, T*, int64_t);              \
-  template void attention_gradient(const AttentionRow&, const float*, const float*, T*, T*,   \
-                                   int64_t);                                                  \
   template void rms_norm(const T*, const T*, float, T*, int64_t);                             \
   template void add(const T*, const T*, T*, int64_t);                                         \
   template void rms_norm_gradient(const NormRow&, const T*, const T*, const T*, const T*, T*, \

@@ -16,10 +16,6 @@ void rotate(const T* x, const float* cos, const float* sin, bool back, T* out, i
 template <typename T>
 float dot(const T* a, const T* b, int64_t n);
 
-/// Whom a query or key may look at: its place in the sequence, and its segment.
-struct Seen {
-  int32_t place, segment;
-};
 /// What becomes of the product of a query and a key before the softmax: it is multiplied by
 /// `factor` and, with soft_cap above 0, becomes soft_cap · tanh(it / soft_cap); keys `window` or
 /// more places before the query are not seen.
@@ -28,27 +24,31 @@ struct ScoreRule {
   float soft_cap = 0;
   int32_t window = INT32_MAX;
 };
-/// Makes scores of products with n keys, where a key is not seen by `query` what weighs nothing;
-/// the largest.
-float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
-                  const int32_t* segments, int64_t n);
-/// scores[i] = exp(scores[i] - largest), 0 for what mask_scores masked; their sum.
-float weigh(float* scores, float largest, int64_t n);
-
-/// One key and n queries.
-struct AttentionRow {
-  ScoreRule rule;
-  Seen key;
-  const int32_t *places, *segments;  ///< of the queries
-  const float *log_sums, *inner;     ///< of the queries
+/// Where queries or keys stand.
+struct Seen {
+  const int32_t *places, *segments;
 };
-/// Of the products `scores` of the key with queries: weights[i] = exp(score - log_sums[i]), 0 for
-/// queries that do not see the key, and the gradients of those products, which are weights[i] ·
-/// (products[i] - inner[i]) times the rule's slope. T float: either may be what it is computed
-/// from.
-template <typename T>
-void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
-                        T* weights, T* of_scores, int64_t n);
+/// Some queries and some keys, and who sees whom.
+struct ScoreBlock {
+  ScoreRule rule;
+  int64_t queries, keys;
+  Seen of_queries, of_keys;
+  bool all_seen;  ///< every query sees every key
+};
+/// The softmax of rows of queries so far: for each the largest score and the sum of weights, and
+/// `width` numbers that were mixed by those weights.
+struct RunningRows {
+  float *largest, *sums, *mixed;
+  int64_t width;
+};
+/// Products of queries with keys, a line of `stride` for a query, become weights exp(score -
+/// largest), 0 for keys that are not seen; their sums are added, and what `running` has is brought
+/// to the largest score that there is now.
+void weigh(const ScoreBlock& block, float* scores, int64_t stride, const RunningRows& running);
+/// The same products with a line for a key: they become weights exp(score - log_sums[query]), and
+/// of_weights their own gradients: weight · (of_weights - inner[query]) times the rule's slope.
+void attention_gradient(const ScoreBlock& block, const float* log_sums, const float* inner,
+                        float* scores, float* of_weights, int64_t stride);
 
 /// out = x / sqrt(mean(x²) + epsilon) · scale.
 template <typename T>

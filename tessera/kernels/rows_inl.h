@@ -89,70 +89,99 @@ inline __attribute__((always_inline)) float hyperbolic_tangent(float x) {
   return 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
 }
 
-inline float mask_scores(float* scores, const ScoreRule& rule, Seen query, const int32_t* places,
-                         const int32_t* segments, int64_t n) {
-  if (rule.soft_cap > 0) {
-    const float factor = rule.factor / rule.soft_cap;
-    for (int64_t i = 0; i < n; ++i)
-      scores[i] = rule.soft_cap * hyperbolic_tangent(scores[i] * factor);
-  }
-  const float factor = rule.soft_cap > 0 ? 1.0f : rule.factor;
+// Of one query, with factor and mask applied; the largest.
+inline float mask_line(const ScoreBlock& block, float factor, int64_t query, float* line) {
+  const int32_t place = block.of_queries.places[query], segment = block.of_queries.segments[query];
+  const int32_t *places = block.of_keys.places, *segments = block.of_keys.segments;
+  const int32_t window = block.rule.window;
   int32_t largest = ordered(kMasked);
-  for (int64_t i = 0; i < n; ++i) {
-    const bool seen = (places[i] <= query.place) & (query.place - places[i] < rule.window) &
-                      (segments[i] == query.segment);
-    const float scaled = scores[i] * factor;
+  for (int64_t i = 0; i < block.keys; ++i) {
+    const bool seen =
+        (places[i] <= place) & (place - places[i] < window) & (segments[i] == segment);
+    const float scaled = line[i] * factor;
     const float score = seen ? scaled : kMasked;
     const int32_t value = ordered(score);
-    scores[i] = score;
+    line[i] = score;
     largest = largest < value ? value : largest;
   }
   return unordered(largest);
 }
 
-inline float weigh(float* scores, float largest, int64_t n) {
+inline float weigh_line(float* line, float factor, float largest, int64_t n) {
   float sum = 0;
   for (int64_t i = 0; i < n; ++i) {
-    const float score = scores[i];
-    const float unmasked = exponential(score - largest);
+    const float score = line[i];
+    const float unmasked = exponential(score * factor - largest);
     const float weight = score == kMasked ? 0.0f : unmasked;
-    scores[i] = weight;
+    line[i] = weight;
     sum += weight;
   }
   return sum;
 }
 
-template <bool kCapped, typename T>
-inline __attribute__((always_inline)) void gradient_of_scores(const AttentionRow& row,
-                                                              const float* scores,
-                                                              const float* products, T* weights,
-                                                              T* of_scores, int64_t n) {
-  const ScoreRule rule = row.rule;
-  const Seen key = row.key;
-  for (int64_t i = 0; i < n; ++i) {
-    const bool seen = (key.place <= row.places[i]) & (row.places[i] - key.place < rule.window) &
-                      (key.segment == row.segments[i]);
+inline void weigh(const ScoreBlock& block, float* scores, int64_t stride,
+                  const RunningRows& running) {
+  for (int64_t query = 0; query < block.queries; ++query) {
+    float* line = scores + query * stride;
+    float factor = block.rule.factor, here;
+    if (const float cap = block.rule.soft_cap; cap > 0) {
+      const float part = factor / cap;
+      for (int64_t i = 0; i < block.keys; ++i) line[i] = cap * hyperbolic_tangent(line[i] * part);
+      factor = 1.0f;
+    }
+    if (block.all_seen) {
+      here = largest_of(line, block.keys) * factor;
+    } else {
+      here = mask_line(block, factor, query, line);
+      factor = 1.0f;
+    }
+    const float before = running.largest[query], now = before < here ? here : before;
+    if (now > before) {
+      const float shrink = std::exp(before - now);
+      running.sums[query] *= shrink;
+      scale(running.mixed + query * running.width, shrink, running.width);
+      running.largest[query] = now;
+    }
+    running.sums[query] += weigh_line(line, factor, now, block.keys);
+  }
+}
+
+template <bool kCapped, bool kAllSeen>
+inline __attribute__((always_inline)) void gradient_line(const ScoreBlock& block, int64_t key,
+                                                         const float* log_sums, const float* inner,
+                                                         float* scores, float* of_weights) {
+  const ScoreRule rule = block.rule;
+  const int32_t place = block.of_keys.places[key], segment = block.of_keys.segments[key];
+  const int32_t *places = block.of_queries.places, *segments = block.of_queries.segments;
+  for (int64_t i = 0; i < block.queries; ++i) {
     float score = scores[i] * rule.factor, slope = rule.factor;
     if constexpr (kCapped) {
       const float part = hyperbolic_tangent(score / rule.soft_cap);
       score = rule.soft_cap * part;
       slope *= 1.0f - part * part;
     }
-    const float unmasked = exponential(score - row.log_sums[i]);
-    const float weight = seen ? unmasked : 0.0f;
-    const float inner = row.inner[i], product = products[i];
-    store(weight, weights + i);
-    store(weight * (product - inner) * slope, of_scores + i);
+    float weight = exponential(score - log_sums[i]);
+    if constexpr (!kAllSeen) {
+      const bool seen =
+          (place <= places[i]) & (places[i] - place < rule.window) & (segment == segments[i]);
+      weight = seen ? weight : 0.0f;
+    }
+    scores[i] = weight;
+    of_weights[i] = weight * (of_weights[i] - inner[i]) * slope;
   }
 }
 
-template <typename T>
-inline void attention_gradient(const AttentionRow& row, const float* scores, const float* products,
-                               T* weights, T* of_scores, int64_t n) {
-  if (row.rule.soft_cap > 0) {
-    gradient_of_scores<true>(row, scores, products, weights, of_scores, n);
-  } else {
-    gradient_of_scores<false>(row, scores, products, weights, of_scores, n);
+inline void attention_gradient(const ScoreBlock& block, const float* log_sums, const float* inner,
+                               float* scores, float* of_weights, int64_t stride) {
+  for (int64_t key = 0; key < block.keys; ++key) {
+    float *line = scores + key * stride, *of_line = of_weights + key * stride;
+    if (block.rule.soft_cap > 0) {
+      gradient_line<true, false>(block, key, log_sums, inner, line, of_line);
+    } else if (block.all_seen) {
+      gradient_line<false, true>(block, key, log_sums, inner, line, of_line);
+    } else {
+      gradient_line<false, false>(block, key, log_sums, inner, line, of_line);
+    }
   }
 }
 

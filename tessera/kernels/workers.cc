@@ -46,6 +46,10 @@ class Workers {
   }
 
   void run(int helpers, int64_t count, const Body& body) {
+    if (computes_) {  // inside a body: this thread has its core
+      for (int64_t i = 0; i < count; ++i) body(i);
+      return;
+    }
     Job job{.body = body, .count = count};
     const auto places = static_cast<int>(std::clamp<int64_t>(count - 1, 0, helpers));
     {
@@ -67,6 +71,7 @@ class Workers {
 
  private:
   void take_all(Job& job) {
+    computes_ = true;
     try {
       for (int64_t i = job.next++; i < job.count; i = job.next++) job.body(i);
     } catch (...) {
@@ -74,6 +79,7 @@ class Workers {
       std::lock_guard lock(mutex_);
       job.error = std::current_exception();
     }
+    computes_ = false;
   }
 
   // The core of a thread that has nothing more to do.
@@ -100,6 +106,8 @@ class Workers {
     }
   }
 
+  static thread_local bool computes_;
+
   std::mutex mutex_;
   std::condition_variable begin_, help_, end_;
   std::vector<Job*> jobs_;  // that have places; this and what follows: guarded by mutex_
@@ -107,6 +115,8 @@ class Workers {
   bool stopping_ = false;
   std::vector<Thread> threads_;
 };
+
+thread_local bool Workers::computes_ = false;
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace tessera::kernels {
 /// workers, and returns when all have run. There is one set of workers, as many as cores less one;
 /// they sleep while there is nothing to do. XLA runs calls that do not depend on each other at
 /// once: one that finds all cores computing waits for one. What a body throws is thrown here, when
-/// all have ended. `body` must not call this.
+/// all have ended. Inside a body it is a plain loop.
 void run_parallel(int threads, int64_t count, const std::function<void(int64_t)>& body);
 
 }  // namespace tessera::kernels

@@ -382,6 +382,7 @@ Status RunConfig::validate_mesh(const Mesh& devices) const {
                             "): use a multiple, such as ", next, ", or smaller degrees");
   }
   RETURN_IF_ERROR(validate_context(training, devices, rules));
+  RETURN_IF_ERROR(validate_ring(training, model.llama, devices));
   const std::string rows = "activation_batch";
   ASSIGN_OR_RETURN(const PartitionSpec spec, rules.resolve(std::span(&rows, 1), devices));
   int64_t batch_shards = 1;

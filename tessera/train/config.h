@@ -196,7 +196,7 @@ struct RunConfig {
   GuardsConfig guards;
   FaultToleranceConfig fault_tolerance;
   PluginConfig plugin;
-  std::string kernels = "off";  ///< See kernels/kernel.h.
+  std::string kernels = "auto";  ///< See kernels/kernel.h.
 
   void fields(ConfigFields& f);
   /// What concerns several sections and needs neither data nor devices.

@@ -65,6 +65,17 @@ Status validate_context(const TrainingConfig& training, const Mesh& mesh, const 
       ", or training.context_parallel_load_balance=false");
 }
 
+Status validate_ring(const TrainingConfig& training, const LlamaConfig& model, const Mesh& mesh) {
+  const bool is_ring = training.context_parallel_strategy == ContextStrategy::kRing;
+  if (!is_ring || axis_degree(mesh, "context") == 1) return absl::OkStatus();
+  const bool has_cap = model.attention_soft_cap > 0;
+  if (!model.sliding_window && !has_cap) return absl::OkStatus();
+  return invalid_argument(
+      has_cap ? str_cat("model.attention_soft_cap is ", model.attention_soft_cap)
+              : str_cat("model.sliding_window is ", *model.sliding_window),
+      ", which ring attention does not have: use training.context_parallel_strategy=all_gather");
+}
+
 Status validate_pipeline(const TrainingConfig& training, int64_t layers, const Mesh& mesh,
                          int64_t batch_shards) {
   const int64_t stages = axis_degree(mesh, "stage");

@@ -25,6 +25,8 @@ int64_t pipeline_microbatches(const TrainingConfig& training, int64_t stages);
 /// That a sequence can be split over the context axis and layers over the stage axis as the config
 /// says. Errors name a key and a value that would do.
 Status validate_context(const TrainingConfig& training, const Mesh& mesh, const AxisRules& rules);
+/// Ring attention has no sliding window and no soft cap.
+Status validate_ring(const TrainingConfig& training, const LlamaConfig& model, const Mesh& mesh);
 Status validate_pipeline(const TrainingConfig& training, int64_t layers, const Mesh& mesh,
                          int64_t batch_shards);
 /// That a mixture of experts in a pipeline is not split both by rows and by places in the sequence

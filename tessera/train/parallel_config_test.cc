@@ -56,6 +56,24 @@ TEST(ValidateContext, ARingGoesAlongOneAxis) {
   EXPECT_EQ(context_error(training, mesh_of({{"context", 2}, {"tensor", 2}})), "");
 }
 
+TEST(ValidateRing, HasNoWindowAndNoCap) {
+  TrainingConfig training;
+  LlamaConfig model;
+  model.sliding_window = 5;
+  const Mesh split = mesh_of({{"context", 2}}), whole = mesh_of({{"fsdp", 2}});
+  EXPECT_TRUE(validate_ring(training, model, split).ok());
+  training.context_parallel_strategy = ContextStrategy::kRing;
+  EXPECT_TRUE(validate_ring(training, model, whole).ok());
+  EXPECT_TRUE(validate_ring(training, {}, split).ok());
+  EXPECT_EQ(validate_ring(training, model, split).message(),
+            "model.sliding_window is 5, which ring attention does not have: use "
+            "training.context_parallel_strategy=all_gather");
+  model.attention_soft_cap = 2;
+  EXPECT_EQ(validate_ring(training, model, split).message(),
+            "model.attention_soft_cap is 2, which ring attention does not have: use "
+            "training.context_parallel_strategy=all_gather");
+}
+
 TEST(SettingsWithoutEffect, AreThoseThatTheMeshHasNoUseFor) {
   RunConfig config;
   EXPECT_TRUE(settings_without_effect(config, mesh_of({{"data", 2}}), 2).empty());

@@ -5,11 +5,20 @@
 #include <map>
 #include <regex>
 
+#include "absl/strings/str_join.h"
+#include "tessera/kernels/kernel.h"
 #include "tessera/pjrt/testing.h"
 #include "tests/parallel/meshes.h"
 
 namespace tessera::parallel_testing {
 namespace {
+
+// Whatever the environment says.
+std::string every_kernel() {
+  std::vector<std::string> names;
+  for (const Kernel& kernel : all_kernels()) names.emplace_back(kernel.name);
+  return absl::StrJoin(names, ",");
+}
 
 // One test a mesh, since compiling takes its time.
 class KernelsOnMeshes : public ::testing::TestWithParam<int> {};
@@ -18,7 +27,7 @@ TEST_P(KernelsOnMeshes, GiveTheLossesOfOneDeviceWithoutKernels) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   MeshCase mesh = mesh_cases()[GetParam()];
   SCOPED_TRACE(mesh.name);
-  mesh.config.kernels = "auto";
+  mesh.config.kernels = every_kernel();
   const auto error = error_against_one_device(mesh);
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_LE(*error, 1e-5);
@@ -33,7 +42,7 @@ TEST(KernelsInBf16, GiveLossesNearThoseWithoutThem) {
   RunConfig config = small_config();
   config.training.dtype = ComputeType::kBf16;
   const auto expected = losses(config, {}, 3);
-  config.kernels = "auto";
+  config.kernels = every_kernel();
   const auto got = losses(config, {}, 3);
   ASSERT_TRUE(expected.ok() && got.ok()) << expected.status() << got.status();
   EXPECT_LE(worst_error(*got, *expected), 5e-3);
@@ -64,7 +73,7 @@ void expect_same_gradients(RunConfig config, const Degrees& degrees, double most
   config.optimizer.clip_norm = 0;
   config.kernels = "off";
   const auto wanted = gradients_of(config, degrees);
-  config.kernels = "auto";
+  config.kernels = every_kernel();
   const auto got = gradients_of(config, degrees);
   ASSERT_FALSE(wanted.empty());
   ASSERT_EQ(got.size(), wanted.size());
@@ -95,6 +104,19 @@ TEST(KernelsInAModel, GiveTheGradientsOfTheOpsInF32) {
   expect_same_gradients(config, {{"data", 2}, {"fsdp", 2}}, 1e-5, 1e-5);
 }
 
+// A window, a cap, GeGLU and grouped heads, over documents.
+TEST(KernelsInAModel, GiveTheGradientsOfTheOpsInOtherModels) {
+  TESSERA_SKIP_WITHOUT_PLUGIN();
+  RunConfig config = small_config();
+  config.model.llama.kv_heads = 2;
+  config.model.llama.sliding_window = 5;
+  config.model.llama.attention_soft_cap = 0.5;
+  config.model.llama.activation = Activation::kGelu;
+  expect_same_gradients(config, {}, 1e-5, 1e-5);
+  expect_same_gradients(config, {{"fsdp", 2}, {"tensor", 2}}, 1e-5, 1e-5);
+  expect_same_gradients(config, {{"context", 4}}, 1e-5, 1e-5);
+}
+
 TEST(KernelsInAModel, GiveTheGradientsOfTheOpsInBf16) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   RunConfig config = small_config();
@@ -110,7 +132,7 @@ TEST(KernelsInAModel, TrainByAdamwOfOneDevice) {
     RunConfig config = small_config();
     config.training.scan_layers = scan;
     const auto expected = short_run(config, {}, {.steps = 5});
-    config.kernels = "auto";
+    config.kernels = every_kernel();
     const auto got = short_run(config, {}, {.steps = 5});
     ASSERT_TRUE(expected.ok() && got.ok()) << expected.status() << got.status();
     EXPECT_LE(worst_error(got->losses, expected->losses), 1e-5);

@@ -82,6 +82,7 @@ RunConfig small_config() {
   config.training.batch_size = 8;
   config.training.sequence_length = 32;
   config.training.dtype = ComputeType::kF32;
+  config.kernels = "off";  // kernels_test.cc has them on every mesh
   return config;
 }
 

@@ -86,6 +86,9 @@ LlamaConfig config_of(const Json& golden) {
   if (golden.contains("head_dim")) config.head_dim = golden.at("head_dim").get<int64_t>();
   config.rope_theta = golden.value("theta", 10000.0);
   config.norm_epsilon = golden.value("epsilon", 1e-6);
+  if (golden.contains("sliding_window"))
+    config.sliding_window = golden.at("sliding_window").get<int64_t>();
+  if (golden.value("activation", "silu") == "gelu") config.activation = Activation::kGelu;
   config.tied_embeddings = golden.value("tied", false);
   return config;
 }

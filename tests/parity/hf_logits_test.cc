@@ -11,7 +11,7 @@
 #include "tests/parity/formula.h"
 
 // The model against Hugging Face's LlamaForCausalLM: grouped heads, tied and untied, heads wider
-// than embed / heads.
+// than embed / heads, GeGLU; and, with a sliding window, against MistralForCausalLM.
 
 namespace tessera::parity {
 namespace {
@@ -55,7 +55,8 @@ TEST_P(HuggingFace, LogitsAgree) {
   std::cout << "largest relative error " << worst / largest << "\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(Llama, HuggingFace, ::testing::Values("untied", "tied", "wide_heads"),
+INSTANTIATE_TEST_SUITE_P(Llama, HuggingFace,
+                         ::testing::Values("untied", "tied", "wide_heads", "window", "gelu"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "tessera/kernels/kernel.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/runtime/testing.h"
 #include "tessera/train/compile.h"
@@ -59,10 +60,9 @@ struct Degrees {
 // The compiled step with its arguments on the devices of a mesh.
 class Trainer {
  public:
-  static Result<Trainer> create(const Json& golden, const Degrees& degrees) {
+  static Result<Trainer> create(const Json& golden, const Degrees& degrees,
+                                std::string_view kernels) {
     const RunConfig config = run_config(golden);
-    ASSIGN_OR_RETURN(const TracedProgram program,
-                     trace_train_step(Llama(config.model.llama), config));
     Trainer trainer;
     ASSIGN_OR_RETURN(trainer.runtime_, tessera::testing::test_runtime());
     MeshConfig mesh;
@@ -70,7 +70,10 @@ class Trainer {
     mesh.ici_degree("tensor") = degrees.tensor;
     ASSIGN_OR_RETURN(const Slices slices, mesh.slices(degrees.fsdp * degrees.tensor));
     ASSIGN_OR_RETURN(mesh, mesh.resolved(slices));
-    ASSIGN_OR_RETURN(const Layout layout, make_layout(mesh, slices));
+    ASSIGN_OR_RETURN(Layout layout, make_layout(mesh, slices));
+    ASSIGN_OR_RETURN(layout.kernels, choose_kernels(kernels, trainer.runtime_->client()));
+    ASSIGN_OR_RETURN(const TracedProgram program,
+                     trace_train_step(Llama(config.model.llama), config, &layout));
     ASSIGN_OR_RETURN(CompiledFunction step,
                      compile_program(*trainer.runtime_, program, "train_step", layout));
     trainer.step_ = std::make_unique<CompiledFunction>(std::move(step));
@@ -101,11 +104,13 @@ class Trainer {
   Tree<Array> arguments_;
 };
 
-void expect_jax_losses(const std::string& file, const Degrees& degrees, size_t steps = 20) {
+// `kernels`: of a recipe.
+void expect_jax_losses(const std::string& file, const Degrees& degrees, std::string_view kernels,
+                       size_t steps = 20) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
   const Result<Json> golden = load_golden(file);
   ASSERT_TRUE(golden.ok()) << golden.status();
-  Result<Trainer> trainer = Trainer::create(*golden, degrees);
+  Result<Trainer> trainer = Trainer::create(*golden, degrees, kernels);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const std::vector<double> expected = golden->at("losses");
   const std::vector<double> nudged = golden->at("losses_nudged");
@@ -131,17 +136,30 @@ void expect_jax_losses(const std::string& file, const Degrees& degrees, size_t s
   std::cout << "largest relative error " << worst << "\n";
 }
 
-TEST(JaxParity, TwentyLossesOfASmallModelAgree) { expect_jax_losses("jax_losses_small.json", {}); }
+constexpr char kEveryKernel[] = "matmul,attention,rms_norm,swiglu,cross_entropy,adamw";
+
+TEST(JaxParity, TwentyLossesOfASmallModelAgree) {
+  for (const char* kernels : {"off", kEveryKernel}) {
+    SCOPED_TRACE(kernels);
+    expect_jax_losses("jax_losses_small.json", {}, kernels);
+  }
+}
 
 TEST(JaxParity, TwentyLossesOfASmallModelOnAMeshAgree) {
-  expect_jax_losses("jax_losses_small.json", {.fsdp = 2, .tensor = 2});
+  for (const char* kernels : {"off", kEveryKernel}) {
+    SCOPED_TRACE(kernels);
+    expect_jax_losses("jax_losses_small.json", {.fsdp = 2, .tensor = 2}, kernels);
+  }
 }
 
 // Each step takes some six seconds of a core: all twenty, with TESSERA_PARITY_STEPS=20, are for a
 // run by hand.
 TEST(JaxParity, LossesOfTheBenchmarkAgree) {
   const char* steps = std::getenv("TESSERA_PARITY_STEPS");
-  expect_jax_losses("jax_losses_full.json", {}, steps ? std::stoul(steps) : 8);
+  for (const char* kernels : {"off", kEveryKernel}) {
+    SCOPED_TRACE(kernels);
+    expect_jax_losses("jax_losses_full.json", {}, kernels, steps ? std::stoul(steps) : 4);
+  }
 }
 
 TEST(JaxParity, TokensAreNumpys) {

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Makes golden/hf_llama_<case>.json: logits of Hugging Face's LlamaForCausalLM with weights by formula.py, in f32 on the CPU.
+"""Makes golden/hf_llama_<case>.json: logits of Hugging Face's LlamaForCausalLM, or, with a window, MistralForCausalLM,
+with weights by formula.py, in f32 on the CPU.
 
-Needs torch and transformers (pip install torch transformers). Usage: make_hf_logits.py
+Needs torch and transformers (pip install torch transformers). Usage: make_hf_logits.py [CASE ...]
 """
 
 import json
 import pathlib
+import sys
 
 import torch
 import transformers
@@ -18,6 +20,8 @@ CASES = {
     "untied": dict(COMMON, tied=False),
     "tied": dict(COMMON, tied=True),
     "wide_heads": dict(COMMON, tied=False, head_dim=16, kv_heads=1),
+    "window": dict(COMMON, tied=False, sliding_window=5),
+    "gelu": dict(COMMON, tied=False, activation="gelu"),
 }
 
 # What each parameter of Hugging Face is called here, with its stream of numbers: layer l of several takes the stream
@@ -59,12 +63,17 @@ def fill(model, c):
 
 
 def logits(c):
-    config = transformers.LlamaConfig(
+    has_window = "sliding_window" in c
+    make_config = transformers.MistralConfig if has_window else transformers.LlamaConfig
+    more = dict(sliding_window=c["sliding_window"]) if has_window else {}
+    activation = {"silu": "silu", "gelu": "gelu_pytorch_tanh"}[c.get("activation", "silu")]
+    config = make_config(
         vocab_size=c["vocabulary"], hidden_size=c["embed"], intermediate_size=c["mlp"], num_hidden_layers=c["layers"],
         num_attention_heads=c["heads"], num_key_value_heads=c["kv_heads"], head_dim=c["head_dim"],
         rope_theta=c["theta"], rms_norm_eps=c["epsilon"], tie_word_embeddings=c["tied"],
-        max_position_embeddings=64, attn_implementation="eager")
-    model = transformers.LlamaForCausalLM(config).float().eval()
+        max_position_embeddings=64, attn_implementation="eager", hidden_act=activation, **more)
+    make_model = transformers.MistralForCausalLM if has_window else transformers.LlamaForCausalLM
+    model = make_model(config).float().eval()
     with torch.no_grad():
         fill(model, c)
         tokens = torch.from_numpy(formula.tokens(100, c["vocabulary"], c["batch"], c["length"])).long()
@@ -73,7 +82,8 @@ def logits(c):
 
 def main():
     folder = pathlib.Path(__file__).resolve().parent / "golden"
-    for case, c in CASES.items():
+    for case in sys.argv[1:] or CASES:
+        c = CASES[case]
         result = logits(c)
         golden = {"made_by": f"tests/parity/make_hf_logits.py, transformers {transformers.__version__}, "
                              f"torch {torch.__version__}", **c,
