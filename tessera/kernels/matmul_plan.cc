@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/kernels/bf16_product.h"
+#include "tessera/kernels/f32_product.h"
 #include "tessera/kernels/workers.h"
 
 namespace tessera::kernels {
@@ -134,6 +135,12 @@ class Panels {
   int64_t width_, count_, offset_, blocks_;
 };
 
+// Null: oneDNN's.
+decltype(&multiply_f32) our_product(const Product& product) {
+  if (product.operands == DType::kBF16) return has_bf16_product() ? &multiply_bf16 : nullptr;
+  return has_f32_product() ? &multiply_f32 : nullptr;
+}
+
 }  // namespace
 
 int64_t MatmulPlan::batch_size() const {
@@ -189,17 +196,16 @@ void run_matmul(const MatmulPlan& plan, int threads, const void* a, const void* 
                 static_cast<const std::byte*>(b) + at_b * in,
                 static_cast<std::byte*>(c) + at_c * out);
   };
-  const bool in_bf16 = whole.operands == DType::kBF16 && has_bf16_product();
+  const auto ours = our_product(whole);
   if (repeats >= 4 * threads) {
     run_parallel(threads, repeats, [&](int64_t index) {
-      one(index,
-          [&](auto... at) { in_bf16 ? multiply_bf16(whole, 1, at...) : multiply(whole, at...); });
+      one(index, [&](auto... at) { ours ? ours(whole, 1, at...) : multiply(whole, at...); });
     });
     return;
   }
-  if (in_bf16) {
+  if (ours) {
     for (int64_t index = 0; index < repeats; ++index)
-      one(index, [&](auto... at) { multiply_bf16(whole, threads, at...); });
+      one(index, [&](auto... at) { ours(whole, threads, at...); });
     return;
   }
   const Panels panels(whole, threads);
