@@ -18,6 +18,19 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+double rss_mb() {
+  std::ifstream file("/proc/self/statm");
+  double pages = 0;
+  file >> pages >> pages;  // all of the address space, then what is resident
+  return pages * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+Switches switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {.voluntary = usage.ru_nvcsw, .involuntary = usage.ru_nivcsw};
+}
+
 double process_age_s() {
   std::ifstream file("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

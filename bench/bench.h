@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,14 @@ namespace tessera::bench {
 
 /// Largest resident set of this process so far, in MB.
 double peak_rss_mb();
+/// What is resident of this process now, in MB.
+double rss_mb();
+/// How often threads of this process have stopped running so far: because they waited, and because
+/// the system gave their core to another.
+struct Switches {
+  int64_t voluntary = 0, involuntary = 0;
+};
+Switches switches();
 /// Seconds since this process was started by the kernel; its clock ticks 100 times a second.
 double process_age_s();
 /// Seconds of processor time that all threads of this process have used: on a machine that is busy
