@@ -10,7 +10,7 @@
 #include "tessera/kernels/product.h"
 #include "tessera/kernels/rows.h"
 
-/// For the ways in which attention is computed: what they share.
+/// What attention is made of besides products.
 namespace tessera::kernels {
 
 // The logarithm of the sum of a query that sees nothing: its weights come out as 0.
@@ -33,8 +33,12 @@ Range block_of(int64_t size, int64_t index) {
 /// Pieces of one allocation, each aligned for vectors.
 class Arena {
  public:
-  /// Of bf16.
-  uint16_t* halves(int64_t count) { return reinterpret_cast<uint16_t*>(floats((count + 1) / 2)); }
+  /// Of float or, for bf16, uint16_t.
+  template <typename Number>
+  Number* numbers(int64_t count) {
+    constexpr int64_t kEach = sizeof(float) / sizeof(Number);
+    return reinterpret_cast<Number*>(floats((count + kEach - 1) / kEach));
+  }
   float* floats(int64_t count) {
     const int64_t start = size_;
     size_ += (count + 15) / 16 * 16;
@@ -55,12 +59,6 @@ class Arena {
   float* base_ = nullptr;
   int64_t size_ = 0;
 };
-
-template <typename T>
-T* at(T* base, DType dtype, int64_t element) {
-  using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-  return reinterpret_cast<Byte*>(base) + element * dtype_host_bytes(dtype);
-}
 
 /// One row of the batch and one key head: what all its blocks share.
 struct Head {
@@ -197,9 +195,5 @@ class RunningSoftmax {
   float* const mixed_;
   float largest_[kBlock], sums_[kBlock];
 };
-
-void forward_head_bf16(const Head& head, const void* q, const void* k, const void* v, void* out,
-                       float* log_sums);
-void backward_head_bf16(const Head& head, const AttentionReverse& x);
 
 }  // namespace tessera::kernels

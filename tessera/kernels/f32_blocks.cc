@@ -139,6 +139,28 @@ inline Mask first_lanes(int64_t count) { return static_cast<Mask>((1U << count) 
 }  // namespace avx512
 #pragma GCC pop_options
 
+// Older processors: the same strips as for AVX2, one number of the first matrix at a time.
+namespace any {
+
+void multiply(const Block& block, const First& a, const float* packed, const Target& c,
+              int64_t first_panel) {
+  for (int64_t j = 0; j < block.n; j += kLine) {
+    const int64_t width = std::min(kLine, block.n - j);
+    const float* b = packed + (first_panel * kPanel + j) * block.k;
+    for (int64_t i = 0; i < block.m; ++i) {
+      float* to = c.data + i * c.row + j;
+      float sums[kLine] = {};
+      for (int64_t p = 0; p < block.k; ++p) {
+        const float one = a.data[i * a.row + p * a.column];
+        for (int64_t l = 0; l < kLine; ++l) sums[l] += one * b[p * kLine + l];
+      }
+      for (int64_t l = 0; l < width; ++l) to[l] = block.accumulate ? to[l] + sums[l] : sums[l];
+    }
+  }
+}
+
+}  // namespace any
+
 int64_t strip() { return processor() >= Processor::kAvx512 ? avx512::kStrip : avx2::kStrip; }
 
 // An odd number of cache lines, so that lines of a copy do not all fall into the same part of the
@@ -157,9 +179,9 @@ void pack_panel(const Matrix& b, int64_t panel, float* packed) {
     const int64_t width = std::min(step, end - j);
     const float* from = b.data + j * b.column;
     float* to = packed + j * b.rows;
-    if (b.column == 1) {
+    if (b.column == 1 && processor() >= Processor::kAvx2) {
       avx2::pack_rows(from, b.row, b.rows, width, to);
-    } else if (b.row == 1) {
+    } else if (b.row == 1 && processor() >= Processor::kAvx2) {
       avx2::pack_columns(from, b.column, b.rows, width, to);
     } else {
       std::fill_n(to, b.rows * in_lines(width), 0.0f);
@@ -190,7 +212,8 @@ First copy_columns(const Matrix& a, float* to) {
 void multiply(const Block& block, const First& a, const float* packed, const Target& c,
               int64_t first_panel) {
   if (processor() >= Processor::kAvx512) return avx512::multiply(block, a, packed, c, first_panel);
-  avx2::multiply(block, a, packed, c, first_panel);
+  if (processor() >= Processor::kAvx2) return avx2::multiply(block, a, packed, c, first_panel);
+  any::multiply(block, a, packed, c, first_panel);
 }
 
 }  // namespace tessera::kernels::f32

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// Products of f32 matrices in registers, on one thread. Only where processor() is at least kAvx2;
-/// what was packed for one processor is not for another.
+/// Products of f32 matrices in registers, on one thread; plain loops where processor() is less than
+/// kAvx2. What was packed for one processor is not for another.
 namespace tessera::kernels::f32 {
 
 /// A matrix as it lies: strides in elements.
