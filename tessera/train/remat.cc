@@ -18,6 +18,15 @@ const Names kQkv = {"query_proj", "key_proj", "value_proj", "qkv_proj"};
 const Names kOut = {"out_proj"};
 const Names kMlp = {"mlpwi", "mlpwi_0", "mlpwi_1", "mlpwo"};
 
+// With the name of the one product that gate and up may be, where either is named.
+Names with_joined(Names names) {
+  const auto has = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (has("mlpwi_0") || has("mlpwi_1")) names.push_back("mlpwi");
+  return names;
+}
+
 }  // namespace
 
 const std::vector<std::string>& remat_policies() {
@@ -72,7 +81,8 @@ StackOptions stack_options(const TrainingConfig& training) {
   if (name == "minimal_offloaded") options.policy = save_names({}, kQkv + kOut + kMlp);
   if (name == "save_qkv_offloaded") options.policy = save_names({}, kQkv);
   if (name == "custom")
-    options.policy = save_names(training.remat_names, training.remat_offload_names);
+    options.policy =
+        save_names(with_joined(training.remat_names), with_joined(training.remat_offload_names));
   return options;
 }
 

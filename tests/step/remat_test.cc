@@ -57,15 +57,16 @@ TEST(Remat, EveryPolicyGivesTheSameGradientsInScannedAndUnrolledLayers) {
 }
 
 // FLOP of a traced step with a policy, over that of the step that computes nothing twice.
-double share(const std::string& policy, std::vector<std::string> names = {}) {
+double share(const std::string& policy, std::vector<std::string> names = {},
+             const Layout* layout = nullptr) {
   RunConfig config = small_config();
   config.model.llama.mlp = 64;
   config.training.remat = policy;
   config.training.remat_names = std::move(names);
   const Llama model(config.model.llama);
-  const double flop = matrix_flop(*trace_train_step(model, config)->graph);
+  const double flop = matrix_flop(*trace_train_step(model, config, layout)->graph);
   config.training.remat = "none";
-  return flop / matrix_flop(*trace_train_step(model, config)->graph);
+  return flop / matrix_flop(*trace_train_step(model, config, layout)->graph);
 }
 
 TEST(Remat, PoliciesOrderByWhatTheyComputeAgain) {
@@ -83,6 +84,19 @@ TEST(Remat, PoliciesOrderByWhatTheyComputeAgain) {
   EXPECT_GT(full, 1.15);
   EXPECT_EQ(share("custom", {"query_proj", "key_proj", "value_proj"}), qkv);
   EXPECT_EQ(share("custom", {"decoder_layer_input"}), full);
+}
+
+TEST(Remat, GateAndUpAsOneProductAreKeptWhereEitherIsNamed) {
+  const Slices slices = *MeshConfig().slices(1);
+  Layout layout = *make_layout(*MeshConfig().resolved(slices), slices);
+  for (const Kernel& kernel : all_kernels()) {
+    if (kernel.name == "swiglu") layout.kernels.kernels = {&kernel};
+  }
+  const double none = share("custom", {"decoder_layer_input"}, &layout),
+               gate = share("custom", {"mlpwi_0"}, &layout),
+               both = share("custom", {"mlpwi_0", "mlpwi_1"}, &layout);
+  EXPECT_LT(gate, none);
+  EXPECT_EQ(gate, both);
 }
 
 TEST(Remat, LessIsKeptInMemory) {
