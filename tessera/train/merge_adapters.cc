@@ -42,6 +42,7 @@ Result<MergedAdapters> merge_adapters(Session& session, FileSystem& files, const
   ASSIGN_OR_RETURN(const CompiledFunction merge,
                    compile_program(*session.runtime, traced, "merge", session.layout));
   ASSIGN_OR_RETURN(const Tree<Array> merged, call(merge, weights));
+  RETURN_IF_ERROR(wait_until_ready(merged));
   StagingPool memory;
   ASSIGN_OR_RETURN(SaveRequest request, copy_to_host(*step, merged, SaveShares(merged), memory));
   request.manifest.saved_unix_s = absl::ToUnixSeconds(clock.now());

@@ -19,8 +19,9 @@ struct CopyOptions {
   int zstd_level = 0;  ///< 0: not compressed
 };
 /// Copies the parts of a state that `shares` gives to devices of this process to host memory of
-/// `pool`, ready to be saved; all copies are under way at once. The state may be donated as soon as
-/// this returns.
+/// `pool`, ready to be saved; all copies are under way at once. The state must be computed, see
+/// wait_until_ready(): where devices have the host's memory it is read as it is. It may be donated
+/// as soon as this returns.
 Result<SaveRequest> copy_to_host(int64_t step, const Tree<Array>& state, const SaveShares& shares,
                                  StagingPool& pool, CopyOptions options = {});
 
