@@ -54,14 +54,12 @@ TEST(KernelSetting, NamesTheNearestKernelOfAWrongName) {
 
 TEST(KernelSetting, TheEnvironmentSaysWhatAutoIs) {
   TESSERA_SKIP_WITHOUT_PLUGIN();
-  const auto plugin = pjrt::Plugin::load("cpu");
-  ASSERT_TRUE(plugin.ok()) << plugin.status();
-  const auto client = pjrt::Client::create(*plugin);
+  const auto client = pjrt::testing::test_client();
   ASSERT_TRUE(client.ok()) << client.status();
   for (const char* off : {"off", "auto", "matmul"}) {
     const OtherVariable variable(off);
-    const auto automatic = choose_kernels("auto", *client),
-               named = choose_kernels("swiglu", *client);
+    const auto automatic = choose_kernels("auto", **client),
+               named = choose_kernels("swiglu", **client);
     ASSERT_TRUE(automatic.ok() && named.ok());
     EXPECT_EQ(automatic->has("matmul"), std::string_view(off) != "off");
     EXPECT_EQ(automatic->has("swiglu"), std::string_view(off) == "auto");

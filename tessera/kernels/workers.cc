@@ -51,7 +51,7 @@ class Workers {
       return;
     }
     Job job{.body = body, .count = count};
-    const auto places = static_cast<int>(std::clamp<int64_t>(count - 1, 0, helpers));
+    const auto places = static_cast<int>(std::clamp<int64_t>(count - 1, 0, std::max(0, helpers)));
     {
       std::unique_lock lock(mutex_);
       begin_.wait(lock, [&] { return free_cores_ > 0; });

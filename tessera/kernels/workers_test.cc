@@ -16,11 +16,18 @@ int64_t sum_of_calls(int threads, int64_t count) {
   return sum;
 }
 
-TEST(Workers, RunEachPieceOnce) {
-  for (const int threads : {0, 1, 2, 5}) {
-    for (const int64_t count : {0, 1, 2, 1000}) {
-      EXPECT_EQ(sum_of_calls(threads, count), count * (count + 1) / 2) << threads << " " << count;
+TEST(Workers, RunEveryTaskOnceAndPassOnWhatOneThrows) {
+  for (int threads : {0, 1, 2, 5}) {
+    for (int64_t count : {0, 1, 2, 7, 1000}) {
+      std::vector<std::atomic<int>> runs(count);
+      run_parallel(threads, count, [&](int64_t i) { ++runs[i]; });
+      for (const auto& run : runs) EXPECT_EQ(run, 1);
     }
+    EXPECT_THROW(run_parallel(threads, 9,
+                              [](int64_t i) {
+                                if (i == 5) throw std::runtime_error("five");
+                              }),
+                 std::runtime_error);
   }
 }
 

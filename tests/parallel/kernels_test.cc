@@ -5,20 +5,14 @@
 #include <map>
 #include <regex>
 
-#include "absl/strings/str_join.h"
-#include "tessera/kernels/kernel.h"
+#include "tessera/kernels/kernel_testing.h"
 #include "tessera/pjrt/testing.h"
 #include "tests/parallel/meshes.h"
 
 namespace tessera::parallel_testing {
 namespace {
 
-// Whatever the environment says.
-std::string every_kernel() {
-  std::vector<std::string> names;
-  for (const Kernel& kernel : all_kernels()) names.emplace_back(kernel.name);
-  return absl::StrJoin(names, ",");
-}
+using tessera::testing::every_kernel;
 
 // One test a mesh, since compiling takes its time.
 class KernelsOnMeshes : public ::testing::TestWithParam<int> {};

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tessera/kernels/kernel.h"
+#include "tessera/kernels/kernel_testing.h"
 #include "tessera/models/llama/model.h"
 #include "tessera/runtime/testing.h"
 #include "tessera/train/compile.h"
@@ -136,17 +136,15 @@ void expect_jax_losses(const std::string& file, const Degrees& degrees, std::str
   std::cout << "largest relative error " << worst << "\n";
 }
 
-constexpr char kEveryKernel[] = "matmul,attention,rms_norm,swiglu,cross_entropy,adamw";
-
 TEST(JaxParity, TwentyLossesOfASmallModelAgree) {
-  for (const char* kernels : {"off", kEveryKernel}) {
+  for (const std::string& kernels : {std::string("off"), tessera::testing::every_kernel()}) {
     SCOPED_TRACE(kernels);
     expect_jax_losses("jax_losses_small.json", {}, kernels);
   }
 }
 
 TEST(JaxParity, TwentyLossesOfASmallModelOnAMeshAgree) {
-  for (const char* kernels : {"off", kEveryKernel}) {
+  for (const std::string& kernels : {std::string("off"), tessera::testing::every_kernel()}) {
     SCOPED_TRACE(kernels);
     expect_jax_losses("jax_losses_small.json", {.fsdp = 2, .tensor = 2}, kernels);
   }
@@ -156,9 +154,9 @@ TEST(JaxParity, TwentyLossesOfASmallModelOnAMeshAgree) {
 // run by hand.
 TEST(JaxParity, LossesOfTheBenchmarkAgree) {
   const char* steps = std::getenv("TESSERA_PARITY_STEPS");
-  for (const char* kernels : {"off", kEveryKernel}) {
+  for (const std::string& kernels : {std::string("off"), tessera::testing::every_kernel()}) {
     SCOPED_TRACE(kernels);
-    expect_jax_losses("jax_losses_full.json", {}, kernels, steps ? std::stoul(steps) : 4);
+    expect_jax_losses("jax_losses_full.json", {}, kernels, steps ? std::stoul(steps) : 8);
   }
 }
 
