@@ -84,8 +84,7 @@ ffi::Error squares(ffi::RemainingArgs rest, ffi::Result<Floats> sums,
     const std::vector<Any> pieces = pieces_of(rest);
     check_shapes(groups.size() == sums->element_count());
     const std::vector<Part> parts = parts_of(pieces);
-    auto* each = static_cast<float*>(
-        scratch(ScratchPlace::kCaller, std::max<size_t>(1, parts.size()) * sizeof(float)));
+    auto* each = scratch_of<float>(ScratchPlace::kCaller, std::max<int64_t>(1, std::ssize(parts)));
     run_parallel(static_cast<int>(threads), static_cast<int64_t>(parts.size()), [&](int64_t i) {
       const Part& part = parts[i];
       with_type(dtype_of(part.piece->element_type()), [&]<typename T>(T*) {

@@ -37,19 +37,19 @@ RotaryAngles angles_of(const Floats& cos, const Floats& sin, int64_t batch, int6
 // Throws std::invalid_argument where the shapes do not fit each other.
 AttentionProblem problem_of(const ffi::AnyBuffer& q, const ffi::AnyBuffer& k,
                             const ffi::AnyBuffer& v, const Sequence& sequence, const Rule& rule) {
-  const auto check = check_shapes;
   const auto qd = q.dimensions(), kd = k.dimensions(), vd = v.dimensions();
-  check(qd.size() == 4 && kd.size() == 4 && vd.size() == 4);
+  check_shapes(qd.size() == 4 && kd.size() == 4 && vd.size() == 4);
   const DType dtype = dtype_of(q.element_type());
-  check(dtype == DType::kBF16 || dtype == DType::kF32);
-  check(dtype_of(k.element_type()) == dtype && dtype_of(v.element_type()) == dtype);
-  check(kd[0] == qd[0] && kd[3] == qd[3] && kd[2] > 0 && qd[2] % kd[2] == 0);
-  for (int dim = 0; dim < 4; ++dim) check(vd[dim] == kd[dim]);
+  check_shapes(dtype == DType::kBF16 || dtype == DType::kF32);
+  check_shapes(dtype_of(k.element_type()) == dtype && dtype_of(v.element_type()) == dtype);
+  check_shapes(kd[0] == qd[0] && kd[3] == qd[3] && kd[2] > 0 && qd[2] % kd[2] == 0);
+  for (int dim = 0; dim < 4; ++dim) check_shapes(vd[dim] == kd[dim]);
   const auto holds = [](const Integers& values, int64_t count) {
     return static_cast<int64_t>(values.element_count()) == count;
   };
-  check(holds(sequence.places_t, qd[1]) && holds(sequence.places_s, kd[1]));
-  check(holds(sequence.segments_t, qd[0] * qd[1]) && holds(sequence.segments_s, kd[0] * kd[1]));
+  check_shapes(holds(sequence.places_t, qd[1]) && holds(sequence.places_s, kd[1]));
+  check_shapes(holds(sequence.segments_t, qd[0] * qd[1]) &&
+               holds(sequence.segments_s, kd[0] * kd[1]));
   return {.b = qd[0],
           .t = qd[1],
           .s = kd[1],

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/kernels/attention_internal.h"
 #include "tessera/kernels/bf16_blocks.h"
 #include "tessera/kernels/f32_blocks.h"
 
@@ -13,8 +14,6 @@ struct Bf16Blocks {
   using Number = uint16_t;
   using Matrix = bf16::Matrix;
   using First = bf16::Pairs;
-  using Block = bf16::Block;
-  static constexpr int64_t kBlock = bf16::kPanel;
   static constexpr bool kCopiesLines = true;
 
   static int64_t packed_size(int64_t rows, int64_t columns) {
@@ -49,8 +48,6 @@ struct F32Blocks {
   using Number = float;
   using Matrix = f32::Matrix;
   using First = f32::First;
-  using Block = f32::Block;
-  static constexpr int64_t kBlock = f32::kPanel;
   static constexpr bool kCopiesLines = false;
 
   static int64_t packed_size(int64_t rows, int64_t columns) {

@@ -25,7 +25,7 @@ struct HeadRows {
 
   typename B::Matrix all() const { return {data, rows, width, row, 1}; }
   typename B::Matrix block(int64_t index) const {
-    const Range range = block_of<B::kBlock>(rows, index);
+    const Range range = block_of(rows, index);
     return {data + range.first * row, range.size, width, row, 1};
   }
   typename B::Matrix columns() const { return {data, width, rows, 1, row}; }
@@ -76,19 +76,18 @@ class SecondMatrices {
 
   void lay_out(Arena& arena) {
     if (which_ & kColumns) columns_ = arena.numbers<Number>(B::packed_size(width_, rows_));
-    if (which_ & kBlocks) blocks_ = arena.numbers<Number>(blocks_of<B::kBlock>(rows_) * stride());
+    if (which_ & kBlocks) blocks_ = arena.numbers<Number>(blocks_of(rows_) * stride());
   }
   void pack(const HeadRows<B>& rows) const {
     if (which_ & kColumns) B::pack(rows.columns(), columns_);
     if (!(which_ & kBlocks)) return;
-    for (int64_t i = 0; i < blocks_of<B::kBlock>(rows_); ++i)
-      B::pack(rows.block(i), blocks_ + i * stride());
+    for (int64_t i = 0; i < blocks_of(rows_); ++i) B::pack(rows.block(i), blocks_ + i * stride());
   }
   const Number* columns() const { return columns_; }
   const Number* block(int64_t index) const { return blocks_ + index * stride(); }
 
  private:
-  int64_t stride() const { return (B::packed_size(B::kBlock, width_) + 31) / 32 * 32; }
+  int64_t stride() const { return (B::packed_size(kBlock, width_) + 31) / 32 * 32; }
 
   int64_t rows_, width_;
   int which_;
@@ -109,10 +108,8 @@ void spread(const float* from, int64_t rows, int64_t width, S* to, int64_t strid
 template <typename B, typename S>
 void forward_head(const Head& head, const S* q, const S* k, const S* v, S* out, float* log_sums) {
   using Number = typename B::Number;
-  using Block = typename B::Block;
-  constexpr int64_t kBlock = B::kBlock;
   const AttentionProblem& p = head.p;
-  const Visibility visible(head, kBlock);
+  const Visibility visible(head);
   const GivenRows<B, S> given_k{k + head.key_start(), p.s, p.k * p.c, p.rotary_s};
   const GivenRows<B, S> given_v{v + head.key_start(), p.s, p.k * p.c};
   SecondMatrices<B> keys(p.s, p.c, SecondMatrices<B>::kColumns);
@@ -135,17 +132,16 @@ void forward_head(const Head& head, const S* q, const S* k, const S* v, S* out, 
   values.pack(given_v.load_all(head, rows_v));
   for (int64_t g = 0; g < head.groups(); ++g) {
     const GivenRows<B, S> queries{q + head.query_start(g), p.t, p.h * p.c, p.rotary_t};
-    for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
-      const Range t = block_of<kBlock>(p.t, i);
+    for (int64_t i = 0; i < blocks_of(p.t); ++i) {
+      const Range t = block_of(p.t, i);
       const auto first = B::rows(queries.load(head, t, rows_t).all(), copy);
-      RunningSoftmax<kBlock> softmax(head, t, mixed);
-      for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
+      RunningSoftmax softmax(head, t, mixed);
+      for (int64_t j = 0; j < blocks_of(p.s); ++j) {
         if (!visible.any(i, j)) continue;
-        const Range s = block_of<kBlock>(p.s, j);
-        B::multiply(Block{.m = t.size, .n = s.size, .k = p.c}, first, keys.columns(), scores,
-                    kBlock, j);
-        softmax.weigh(s, visible.all(i, j), scores, kBlock);
-        B::multiply(Block{.m = t.size, .n = p.c, .k = s.size, .accumulate = true},
+        const Range s = block_of(p.s, j);
+        B::multiply({.m = t.size, .n = s.size, .k = p.c}, first, keys.columns(), scores, kBlock, j);
+        softmax.weigh(s, visible.all(i, j), scores);
+        B::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true},
                     B::lines(scores, t.size, s.size, weights), values.block(j), mixed, p.c);
       }
       softmax.end(log_sums + head.log_sum_start(g) + t.first);
@@ -195,10 +191,8 @@ struct QueryHead {
 template <typename B, typename S>
 void backward_head(const Head& head, const AttentionReverse& x) {
   using Number = typename B::Number;
-  using Block = typename B::Block;
-  constexpr int64_t kBlock = B::kBlock;
   const AttentionProblem& p = head.p;
-  const Visibility visible(head, kBlock);
+  const Visibility visible(head);
   const auto typed = [](const void* data) { return static_cast<const S*>(data); };
   const GivenRows<B, S> given_k{typed(x.k) + head.key_start(), p.s, p.k * p.c, p.rotary_s};
   const GivenRows<B, S> given_v{typed(x.v) + head.key_start(), p.s, p.k * p.c};
@@ -231,16 +225,16 @@ void backward_head(const Head& head, const AttentionReverse& x) {
   packed_keys.pack(keys);
   for (int64_t g = 0; g < head.groups(); ++g)
     queries[g].begin(head, typed(x.out) + head.query_start(g));
-  for (int64_t j = 0; j < blocks_of<kBlock>(p.s); ++j) {
-    const Range s = block_of<kBlock>(p.s, j);
+  for (int64_t j = 0; j < blocks_of(p.s); ++j) {
+    const Range s = block_of(p.s, j);
     const auto first_k = B::rows(keys.block(j), copy_k), first_v = B::rows(values.block(j), copy_v);
     std::fill_n(dk, s.size * p.c, 0.0f);
     std::fill_n(dv, s.size * p.c, 0.0f);
     for (int64_t g = 0; g < head.groups(); ++g) {
       const auto& query = queries[g];
-      for (int64_t i = 0; i < blocks_of<kBlock>(p.t); ++i) {
+      for (int64_t i = 0; i < blocks_of(p.t); ++i) {
         if (!visible.any(i, j)) continue;
-        const Range t = block_of<kBlock>(p.t, i);
+        const Range t = block_of(p.t, i);
         const Block across{.m = s.size, .n = t.size, .k = p.c};
         B::multiply(across, first_k, query.q.columns(), scores, kBlock, i);
         B::multiply(across, first_v, query.cotangent.columns(), of_weights, kBlock, i);
@@ -253,7 +247,7 @@ void backward_head(const Head& head, const AttentionReverse& x) {
         const Block down{.m = s.size, .n = p.c, .k = t.size, .accumulate = true};
         B::multiply(down, lines, query.cotangent.block(i), dv, p.c);
         B::multiply(down, of_lines, query.q.block(i), dk, p.c);
-        B::multiply(Block{.m = t.size, .n = p.c, .k = s.size, .accumulate = true},
+        B::multiply({.m = t.size, .n = p.c, .k = s.size, .accumulate = true},
                     B::turned(of_lines, s.size, t.size, turned), packed_keys.block(j),
                     query.q_grad + t.first * p.c, p.c);
       }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/kernels/attention_core.h"
+#include "tessera/kernels/blocks.h"
 #include "tessera/kernels/product.h"
 #include "tessera/kernels/rows.h"
 
@@ -16,17 +17,14 @@ namespace tessera::kernels {
 // The logarithm of the sum of a query that sees nothing: its weights come out as 0.
 inline constexpr float kNothingSeen = 1e30f;
 
-inline int64_t count_blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
-template <int64_t kBlock>
-int64_t blocks_of(int64_t size) {
-  return count_blocks(size, kBlock);
-}
+/// Of queries and of keys.
+inline constexpr int64_t kBlock = kPanel;
+inline int64_t blocks_of(int64_t size) { return panels_of(size); }
 
 struct Range {
   int64_t first, size;
 };
-template <int64_t kBlock>
-Range block_of(int64_t size, int64_t index) {
+inline Range block_of(int64_t size, int64_t index) {
   return {index * kBlock, std::min(kBlock, size - index * kBlock)};
 }
 
@@ -49,8 +47,7 @@ class Arena {
   static void lay_out(const Layout& layout) {
     Arena arena;
     layout(arena);
-    arena.base_ = static_cast<float*>(
-        scratch(ScratchPlace::kCaller, static_cast<size_t>(arena.size_) * sizeof(float)));
+    arena.base_ = scratch_of<float>(ScratchPlace::kCaller, arena.size_);
     arena.size_ = 0;
     layout(arena);
   }
@@ -124,10 +121,10 @@ struct Head {
 /// Which blocks of queries may see which blocks of keys, by their places and segments.
 class Visibility {
  public:
-  Visibility(const Head& head, int64_t block)
+  explicit Visibility(const Head& head)
       : window_(head.p.window),
-        queries_(bounds_of(head.p.places_t, head.segments_t, head.p.t, block)),
-        keys_(bounds_of(head.p.places_s, head.segments_s, head.p.s, block)) {}
+        queries_(bounds_of(head.p.places_t, head.segments_t, head.p.t)),
+        keys_(bounds_of(head.p.places_s, head.segments_s, head.p.s)) {}
   bool any(int64_t query_block, int64_t key_block) const {
     const Bounds &t = queries_[query_block], &s = keys_[key_block];
     return s.first_place <= t.last_place && t.first_place - s.last_place < window_ &&
@@ -145,11 +142,11 @@ class Visibility {
   struct Bounds {
     int32_t first_place, last_place, first_segment, last_segment;
   };
-  static std::vector<Bounds> bounds_of(const int32_t* places, const int32_t* segments, int64_t size,
-                                       int64_t block) {
+  static std::vector<Bounds> bounds_of(const int32_t* places, const int32_t* segments,
+                                       int64_t size) {
     std::vector<Bounds> all;
-    for (int64_t first = 0; first < size; first += block) {
-      const int64_t end = std::min(size, first + block);
+    for (int64_t first = 0; first < size; first += kBlock) {
+      const int64_t end = std::min(size, first + kBlock);
       const auto [low, high] = std::minmax_element(places + first, places + end);
       const auto [low_segment, high_segment] =
           std::minmax_element(segments + first, segments + end);
@@ -164,7 +161,6 @@ class Visibility {
 
 /// The softmax of a block of queries over all keys, a block of keys after the other, and what it
 /// mixes of their values: f32[queries,C], kept up to a factor until the end.
-template <int64_t kBlock>
 class RunningSoftmax {
  public:
   RunningSoftmax(const Head& head, Range t, float* mixed) : head_(head), t_(t), mixed_(mixed) {
@@ -173,10 +169,10 @@ class RunningSoftmax {
     std::fill_n(mixed_, t_.size * head_.p.c, 0.0f);
   }
 
-  /// Makes weights of the block's products with a block of keys, which have a line of `stride` for
+  /// Makes weights of the block's products with a block of keys, which have a line of kBlock for
   /// each query.
-  void weigh(Range s, bool all_seen, float* scores, int64_t stride) {
-    rows::weigh(head_.block(t_, s, all_seen), scores, stride, {largest_, sums_, mixed_, head_.p.c});
+  void weigh(Range s, bool all_seen, float* scores) {
+    rows::weigh(head_.block(t_, s, all_seen), scores, kBlock, {largest_, sums_, mixed_, head_.p.c});
   }
 
   /// `log_sums`: of the block's queries.

@@ -224,8 +224,6 @@ void narrow(const float* from, uint16_t* to, int64_t n) {
   }
 }
 
-int64_t panels_of(int64_t columns) { return (columns + kPanel - 1) / kPanel; }
-
 int64_t packed_size(int64_t rows, int64_t columns) { return even(rows) * in_lanes(columns); }
 
 void pack_panel(const Matrix& b, int64_t panel, uint16_t* packed) {
@@ -283,15 +281,14 @@ Pairs copy_pairs(const Matrix& a, uint16_t* to) {
 void multiply(const Block& block, const Pairs& a, const uint16_t* packed, const Target& c,
               int64_t first_panel) {
   const int64_t k = even(block.k);
-  const int64_t parts = std::max<int64_t>(1, (k + kDepth - 1) / kDepth);
+  const int64_t parts = std::max<int64_t>(1, quotient_up(k, kDepth));
   const int64_t depth = even((k + parts - 1) / parts);
   // Between parts sums stand in f32: in the target where it is f32, else aside.
   float* sums = static_cast<float*>(c.data);
   int64_t sums_row = c.row;
   if (parts > 1 && c.is_bf16) {
     sums_row = in_lanes(block.n);
-    sums = static_cast<float*>(
-        scratch(ScratchPlace::kResult, static_cast<size_t>(block.m * sums_row) * sizeof(float)));
+    sums = scratch_of<float>(ScratchPlace::kResult, block.m * sums_row);
   }
   for (int64_t first = 0, part = 0; part < parts; first += depth, ++part) {
     const bool ends = part == parts - 1, adds = part > 0 || block.accumulate;

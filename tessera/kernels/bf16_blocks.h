@@ -1,23 +1,16 @@
 #pragma once
 
-#include <cstdint>
+#include "tessera/kernels/blocks.h"
 
 /// Products of bf16 matrices in the registers of processors with AVX512-BF16, on one thread. Sums
 /// are in f32. Only where processor() is kAvx512Bf16.
 namespace tessera::kernels::bf16 {
 
-/// A matrix as it lies: strides in elements.
-struct Matrix {
-  const uint16_t* data;
-  int64_t rows, columns;
-  int64_t row, column;
-};
+using Matrix = StridedMatrix<uint16_t>;
 
 /// The second matrix [k,n] in the order that the registers take it: panels of kPanel columns, each
 /// with a line for two rows, in which those two take turns; zeros fill up an odd row and the last
 /// 16 columns.
-constexpr int64_t kPanel = 64;
-int64_t panels_of(int64_t columns);
 /// What all panels need, in elements; aligned to 64 bytes.
 int64_t packed_size(int64_t rows, int64_t columns);
 /// Packs one panel into its place in `packed`.
@@ -46,12 +39,6 @@ struct Target {
   void* data;
   int64_t row;
   bool is_bf16;
-};
-/// [m,n] = a · b for the columns from `first_panel` on, n of them, which end with a panel.
-/// `accumulate`: added to the target, which is f32 then.
-struct Block {
-  int64_t m, n, k;
-  bool accumulate = false;
 };
 void multiply(const Block& block, const Pairs& a, const uint16_t* packed, const Target& c,
               int64_t first_panel = 0);

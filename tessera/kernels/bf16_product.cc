@@ -12,25 +12,15 @@ namespace {
 // A task's part of the result: what it reads of both operands fits the second-level cache.
 constexpr int64_t kTaskRows = 192, kTaskColumns = 256;
 
-uint16_t* scratch_of(ScratchPlace place, int64_t elements) {
-  return static_cast<uint16_t*>(scratch(place, static_cast<size_t>(elements) * sizeof(uint16_t)));
-}
-
 }  // namespace
 
-bool has_bf16_product() {
-  static const bool is_intel = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_is("intel") != 0;
-  }();
-  return processor() == Processor::kAvx512Bf16 && !is_intel;
-}
+bool has_bf16_product() { return processor() == Processor::kAvx512Bf16 && !is_intel(); }
 
 void multiply_bf16(const Product& p, int threads, const void* a, const void* b, void* c) {
   const auto* from_a = static_cast<const uint16_t*>(a);
   const bf16::Matrix second{static_cast<const uint16_t*>(b), p.k, p.n, p.b_k, p.b_n};
-  const int64_t row_blocks = (p.m + kTaskRows - 1) / kTaskRows;
-  const int64_t column_blocks = (p.n + kTaskColumns - 1) / kTaskColumns;
+  const int64_t row_blocks = quotient_up(p.m, kTaskRows);
+  const int64_t column_blocks = quotient_up(p.n, kTaskColumns);
   const auto rows_of = [&](int64_t block) {
     const int64_t first = block * kTaskRows;
     return bf16::Matrix{from_a + first * p.a_m, std::min(kTaskRows, p.m - first), p.k, p.a_m,
@@ -39,9 +29,10 @@ void multiply_bf16(const Product& p, int threads, const void* a, const void* b, 
   const bool copies = !bf16::has_pairs(rows_of(0));
   const int64_t block_size = copies ? (bf16::pairs_size(rows_of(0)) + 31) / 32 * 32 : 0;
   uint16_t* packed =
-      scratch_of(ScratchPlace::kCaller, bf16::packed_size(second.rows, second.columns));
-  uint16_t* copied = copies ? scratch_of(ScratchPlace::kPacked, row_blocks * block_size) : nullptr;
-  const int64_t panels = bf16::panels_of(p.n);
+      scratch_of<uint16_t>(ScratchPlace::kCaller, bf16::packed_size(second.rows, second.columns));
+  uint16_t* copied =
+      copies ? scratch_of<uint16_t>(ScratchPlace::kPacked, row_blocks * block_size) : nullptr;
+  const int64_t panels = panels_of(p.n);
   run_parallel(threads, panels + (copies ? row_blocks : 0), [&](int64_t task) {
     if (task < panels) {
       bf16::pack_panel(second, task, packed);
@@ -62,7 +53,7 @@ void multiply_bf16(const Product& p, int threads, const void* a, const void* b, 
                     .n = std::min(kTaskColumns, p.n - j * kTaskColumns),
                     .k = p.k,
                     .accumulate = p.accumulate},
-                   pairs, packed, {to, p.c_m, is_bf16}, j * kTaskColumns / bf16::kPanel);
+                   pairs, packed, {to, p.c_m, is_bf16}, j * kTaskColumns / kPanel);
   });
 }
 

@@ -169,8 +169,6 @@ int64_t line_of(int64_t rows) { return kLine * (in_lines(rows) / kLine | 1); }
 
 }  // namespace
 
-int64_t panels_of(int64_t columns) { return (columns + kPanel - 1) / kPanel; }
-
 int64_t packed_size(int64_t rows, int64_t columns) { return rows * in_lines(columns); }
 
 void pack_panel(const Matrix& b, int64_t panel, float* packed) {

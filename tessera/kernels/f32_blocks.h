@@ -1,22 +1,15 @@
 #pragma once
 
-#include <cstdint>
+#include "tessera/kernels/blocks.h"
 
 /// Products of f32 matrices in registers, on one thread; plain loops where processor() is less than
 /// kAvx2. What was packed for one processor is not for another.
 namespace tessera::kernels::f32 {
 
-/// A matrix as it lies: strides in elements.
-struct Matrix {
-  const float* data;
-  int64_t rows, columns;
-  int64_t row, column;
-};
+using Matrix = StridedMatrix<float>;
 
 /// The second matrix [k,n] in the order that the registers take it: panels of kPanel columns, each
 /// in strips as wide as the registers hold; zeros fill up the last 16 columns.
-constexpr int64_t kPanel = 64;
-int64_t panels_of(int64_t columns);
 /// What all panels need, in elements; aligned to 64 bytes.
 int64_t packed_size(int64_t rows, int64_t columns);
 /// Packs one panel into its place in `packed`.
@@ -38,12 +31,6 @@ First copy_columns(const Matrix& a, float* to);
 struct Target {
   float* data;
   int64_t row;
-};
-/// [m,n] = a · b for the columns from `first_panel` on, n of them, which end with a panel.
-/// `accumulate`: added to the target.
-struct Block {
-  int64_t m, n, k;
-  bool accumulate = false;
 };
 void multiply(const Block& block, const First& a, const float* packed, const Target& c,
               int64_t first_panel = 0);

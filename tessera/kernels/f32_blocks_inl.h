@@ -94,8 +94,8 @@ inline void any_tile(int64_t rows, int64_t columns, Tile& t) {
 
 inline void multiply(const Block& block, const First& a, const float* packed, const Target& c,
                      int64_t first_panel) {
-  const int64_t parts = std::max<int64_t>(1, (block.k + kDepth - 1) / kDepth);
-  const int64_t depth = (block.k + parts - 1) / parts;
+  const int64_t parts = std::max<int64_t>(1, quotient_up(block.k, kDepth));
+  const int64_t depth = quotient_up(block.k, parts);
   for (int64_t first = 0; first < block.k; first += depth) {
     for (int64_t rows = 0; rows < block.m; rows += kNearRows) {
       const int64_t end = std::min(block.m, rows + kNearRows);

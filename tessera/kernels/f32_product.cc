@@ -17,8 +17,6 @@ constexpr int64_t kTileRows = 6, kLeastRows = 192, kMostCopiedRows = 516;
 constexpr int64_t kCopyColumns = 256, kCopyDepth = 512, kDepth = 1024;
 constexpr int64_t kTasksPerThread = 6;
 
-int64_t quotient_up(int64_t x, int64_t y) { return (x + y - 1) / y; }
-
 /// How a product is cut: into tasks of rows x columns, each done in parts of k.
 struct Cut {
   bool copies;
@@ -27,7 +25,7 @@ struct Cut {
 
 Cut cut_of(const Product& p, int threads) {
   const bool copies = p.a_m == 1 && p.a_k != 1 && p.m > kTileRows;
-  const int64_t columns = copies ? kCopyColumns : f32::kPanel;
+  const int64_t columns = copies ? kCopyColumns : kPanel;
   const int64_t tasks = threads > 1 ? kTasksPerThread * threads : 1;
   const int64_t least = copies ? quotient_up(p.m, kMostCopiedRows) : 1;
   const int64_t row_blocks = std::clamp(quotient_up(tasks, quotient_up(p.n, columns)), least,
@@ -39,23 +37,20 @@ Cut cut_of(const Product& p, int threads) {
           .depth = quotient_up(p.k, parts)};
 }
 
-float* scratch_of(ScratchPlace place, int64_t elements) {
-  return static_cast<float*>(scratch(place, static_cast<size_t>(elements) * sizeof(float)));
-}
-
 /// A product of a task's size, on one thread.
 void multiply_task(const Product& p, const Cut& cut, const f32::Matrix& a, const f32::Matrix& b,
                    float* c) {
   float* copy = nullptr;
   if (cut.copies)
-    copy = scratch_of(ScratchPlace::kRows, f32::copy_size({nullptr, a.rows, cut.depth, 1, 0}));
-  float* packed = scratch_of(ScratchPlace::kPacked, f32::packed_size(cut.depth, f32::kPanel));
+    copy =
+        scratch_of<float>(ScratchPlace::kRows, f32::copy_size({nullptr, a.rows, cut.depth, 1, 0}));
+  float* packed = scratch_of<float>(ScratchPlace::kPacked, f32::packed_size(cut.depth, kPanel));
   for (int64_t k = 0; k < p.k; k += cut.depth) {
     const int64_t depth = std::min(cut.depth, p.k - k);
     const f32::Matrix rows{a.data + k * a.column, a.rows, depth, a.row, a.column};
     const f32::First first = cut.copies ? f32::copy_columns(rows, copy) : f32::first_of(rows);
-    for (int64_t j = 0; j < b.columns; j += f32::kPanel) {
-      const int64_t width = std::min(f32::kPanel, b.columns - j);
+    for (int64_t j = 0; j < b.columns; j += kPanel) {
+      const int64_t width = std::min(kPanel, b.columns - j);
       f32::pack({b.data + k * b.row + j * b.column, depth, width, b.row, b.column}, packed);
       f32::multiply({.m = a.rows, .n = width, .k = depth, .accumulate = p.accumulate || k > 0},
                     first, packed, {c + j, p.c_m});
@@ -65,13 +60,7 @@ void multiply_task(const Product& p, const Cut& cut, const f32::Matrix& a, const
 
 }  // namespace
 
-bool has_f32_product() {
-  static const bool is_intel = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_is("intel") != 0;
-  }();
-  return processor() >= Processor::kAvx2 && !is_intel;
-}
+bool has_f32_product() { return processor() >= Processor::kAvx2 && !is_intel(); }
 
 void multiply_f32(const Product& p, int threads, const void* a, const void* b, void* c) {
   const Cut cut = cut_of(p, threads);

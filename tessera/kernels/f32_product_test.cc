@@ -90,7 +90,6 @@ TEST(F32Blocks, PanelsOfAMatrixPackedWholeAreMultipliedByThemselves) {
   std::mt19937_64 random(12);
   for (int i = 0; i < 50; ++i) {
     const LimitedProcessor limited(random);
-    if (processor() < Processor::kAvx2) continue;
     const int64_t k = 1 + static_cast<int64_t>(random() % 1300), m = 1 + k % 70;
     const int64_t columns = 65 + static_cast<int64_t>(random() % 130);
     SCOPED_TRACE(str_cat(m, " x ", columns, " x ", k, " ", limited.text()));
@@ -100,12 +99,11 @@ TEST(F32Blocks, PanelsOfAMatrixPackedWholeAreMultipliedByThemselves) {
                              b = random_floats(k * columns * 2, random);
     std::vector<float> c(m * columns);
     const std::vector<double> wanted = by_hand(p, a, b, c);
-    auto* packed = static_cast<float*>(
-        scratch(ScratchPlace::kPacked, f32::packed_size(k, columns) * sizeof(float)));
+    auto* packed = scratch_of<float>(ScratchPlace::kPacked, f32::packed_size(k, columns));
     f32::pack({b.data(), k, columns, p.b_k, p.b_n}, packed);
-    for (int64_t panel = 0; panel < f32::panels_of(columns); ++panel) {
-      const int64_t first = panel * f32::kPanel;
-      f32::multiply({.m = m, .n = std::min(f32::kPanel, columns - first), .k = k}, {a.data(), k, 1},
+    for (int64_t panel = 0; panel < panels_of(columns); ++panel) {
+      const int64_t first = panel * kPanel;
+      f32::multiply({.m = m, .n = std::min(kPanel, columns - first), .k = k}, {a.data(), k, 1},
                     packed, {c.data() + first, columns}, panel);
     }
     expect_near(c, wanted, k);

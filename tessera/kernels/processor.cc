@@ -26,6 +26,14 @@ std::atomic<Processor>& current() {
 
 Processor processor() { return current().load(std::memory_order_relaxed); }
 
+bool is_intel() {
+  static const bool is = [] {
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel") != 0;
+  }();
+  return is;
+}
+
 void limit_processor(Processor most) { current() = std::min(detected(), most); }
 
 }  // namespace tessera::kernels

@@ -13,6 +13,8 @@ enum class Processor {
 
 /// The best that this machine has, or what it was limited to.
 Processor processor();
+/// Whose it is, which says which of its instructions are quick.
+bool is_intel();
 /// So that tests and benchmarks see what other machines do: nothing above `most` is used from here
 /// on, where it is chosen by processor(). Not while kernels run.
 void limit_processor(Processor most);

@@ -13,6 +13,8 @@
 #include <optional>
 #include <shared_mutex>
 
+#include "tessera/kernels/processor.h"
+
 namespace tessera::kernels {
 namespace {
 
@@ -39,7 +41,7 @@ bool has_isa(dnnl::cpu_isa isa) {
 // 173 GFLOP/s were measured. AMD's take them at twice the pace.
 bool multiplies_bf16_fast() {
   static const bool fast = has_isa(dnnl::cpu_isa::avx512_core_amx) ||
-                           (has_isa(dnnl::cpu_isa::avx512_core_bf16) && !__builtin_cpu_is("intel"));
+                           (has_isa(dnnl::cpu_isa::avx512_core_bf16) && !is_intel());
   return fast;
 }
 
@@ -205,10 +207,6 @@ size_t Multiplier::packed_bytes() const { return code_->whole.b.get_size(); }
 void Multiplier::pack(const void* b, void* packed) const {
   use_one_thread();
   code_->pack(b, packed);
-}
-
-bool Multiplier::packs_like(const Multiplier& other) const {
-  return code_->whole.b == other.code_->whole.b;
 }
 
 int64_t Multiplier::block() const { return std::min(code_->product.m, kBlockRows); }

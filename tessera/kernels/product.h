@@ -39,8 +39,6 @@ class Multiplier {
   /// What pack() writes, into memory aligned to 64 bytes.
   size_t packed_bytes() const;
   void pack(const void* b, void* packed) const;
-  /// Whether both take their second matrix packed in the same way.
-  bool packs_like(const Multiplier& other) const;
   /// Rows are computed in blocks of this many, the last one smaller.
   int64_t block() const;
   int64_t blocks() const;
@@ -61,5 +59,9 @@ void multiply(const Product& product, const void* a, const void* b, void* c);
 /// for the same `place` again.
 enum class ScratchPlace { kPacked, kLibrary, kRows, kResult, kCaller };
 void* scratch(ScratchPlace place, size_t bytes);
+template <typename T>
+T* scratch_of(ScratchPlace place, int64_t elements) {
+  return static_cast<T*>(scratch(place, static_cast<size_t>(elements) * sizeof(T)));
+}
 
 }  // namespace tessera::kernels

@@ -84,8 +84,7 @@ ffi::Error gradient(Any x, Any scale, Any of_stream, Any of_norm, Result x_grad,
     const int64_t n = row_size(scale);
     const RowTasks tasks(static_cast<int64_t>(x.element_count()) / n, n);
     // A sum for each task, added up in their order: the same whoever ran which.
-    auto* sums = static_cast<float*>(
-        scratch(ScratchPlace::kCaller, static_cast<size_t>(tasks.count() * n) * sizeof(float)));
+    auto* sums = scratch_of<float>(ScratchPlace::kCaller, tasks.count() * n);
     std::memset(sums, 0, static_cast<size_t>(tasks.count() * n) * sizeof(float));
     with_type(dtype_of(x.element_type()), [&]<typename T>(T*) {
       run_parallel(static_cast<int>(threads), tasks.count(), [&](int64_t task) {

@@ -1,6 +1,9 @@
 #include "tessera/nn/fused_gate.h"
 
 #include "tessera/base/strings.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/linear.h"
+#include "tessera/ops/shape.h"
 
 namespace tessera {
 namespace {
@@ -47,6 +50,17 @@ Value fused_gate(Value both_CF, Activation activation, std::vector<std::string> 
   };
   const Value args[] = {both_CF};
   return custom_gradient(run, vjp, args)[0];
+}
+
+Value gated(Value x, Value gate, Value up, const GateProducts& how) {
+  if (can_fuse_gate(x, how.kernels)) {
+    const Value weights = stack({gate, up}, gate.rank() - 1);
+    const Value both = checkpoint_name(einsum(how.both, {x, weights}), "mlpwi");
+    return fused_gate(both, how.activation, how.names, *how.kernels);
+  }
+  const Value of_gate = checkpoint_name(einsum(how.each, {x, gate}), "mlpwi_0");
+  const Value of_up = checkpoint_name(einsum(how.each, {x, up}), "mlpwi_1");
+  return activate(of_gate, how.activation) * of_up;
 }
 
 }  // namespace tessera

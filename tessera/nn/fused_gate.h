@@ -18,4 +18,16 @@ bool can_fuse_gate(Value x, const Kernels& kernels);
 Value fused_gate(Value both_CF, Activation activation, std::vector<std::string> names,
                  const KernelUse& kernels);
 
+/// How an input is multiplied by gate and by up, and what becomes of it.
+struct GateProducts {
+  const char* each;                ///< the einsum of the input and either weight, [..,F]
+  const char* both;                ///< of the input and both side by side, [..,2,F]
+  std::vector<std::string> names;  ///< of the result's dims
+  Activation activation;
+  Kernels kernels;
+};
+/// act(gate x) · up x: as one product and by fused_gate() where that takes it, else by two and by
+/// ops. Activations are named "mlpwi", or "mlpwi_0" and "mlpwi_1".
+Value gated(Value x, Value gate, Value up, const GateProducts& how);
+
 }  // namespace tessera

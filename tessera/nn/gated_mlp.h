@@ -23,9 +23,6 @@ class GatedMlp {
   Value operator()(Value x_BTD) const;
 
  private:
-  // act(gate x) * up x: [B,T,F].
-  Value hidden(Value x_BTD) const;
-
   Param gate_, up_, down_;
   Activation activation_;
   Kernels kernels_;

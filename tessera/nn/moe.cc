@@ -177,27 +177,14 @@ struct Moe::Routed {
   }
 };
 
-// act(gate x) * up x: [E,B,P,F].
-Value Moe::hidden(const Routed& routed, Value x_BEPD) const {
-  if (can_fuse_gate(x_BEPD, kernels_)) {
-    const Value weights_EDCF = stack({routed.gate_EDF, routed.up_EDF}, 2);
-    const Value both_EBPCF =
-        checkpoint_name(einsum("bepd,edcf->ebpcf", {x_BEPD, weights_EDCF}), "mlpwi");
-    return fused_gate(both_EBPCF, config_.activation, kHidden, *kernels_);
-  }
-  const Value gate_EBPF =
-      checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.gate_EDF}), "mlpwi_0");
-  const Value up_EBPF =
-      checkpoint_name(einsum("bepd,edf->ebpf", {x_BEPD, routed.up_EDF}), "mlpwi_1");
-  return activate(gate_EBPF, config_.activation) * up_EBPF;
-}
-
 Value Moe::run_experts(const Routed& routed, Value x_BEPD) const {
   x_BEPD = constrain(constrain(x_BEPD, kAtTokens), kAtExperts);
   x_BEPD = constrain(x_BEPD, kExpertInput);
-  const Value hidden_EBPF = constrain(hidden(routed, x_BEPD), kHidden);
-  const Value y_BEPD =
-      checkpoint_name(einsum("ebpf,efd->bepd", {hidden_EBPF, routed.down_EFD}), "mlpwo");
+  const Value hidden_EBPF =
+      gated(x_BEPD, routed.gate_EDF, routed.up_EDF,
+            {"bepd,edf->ebpf", "bepd,edcf->ebpcf", kHidden, config_.activation, kernels_});
+  const Value y_BEPD = checkpoint_name(
+      einsum("ebpf,efd->bepd", {constrain(hidden_EBPF, kHidden), routed.down_EFD}), "mlpwo");
   return constrain(constrain(y_BEPD, kAtExperts), kAtTokens);
 }
 

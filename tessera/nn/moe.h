@@ -53,7 +53,6 @@ class Moe {
   Value run_round(const Routed& routed, Value first, int64_t places) const;
   Value run_further_rounds(const Routed& all, const MoeRounds& rounds) const;
   Value run_experts(const Routed& routed, Value x_BEPD) const;
-  Value hidden(const Routed& routed, Value x_BEPD) const;
 
   MoeConfig config_;
   Param router_, gate_, up_, down_;
